@@ -1,0 +1,21 @@
+// Runs the unit tests, from the sources as they are: `npm test [-- files…]`.
+import { spawnSync } from "node:child_process";
+import { globSync } from "node:fs";
+
+const asked = process.argv.slice(2);
+const options = asked.filter((word) => word.startsWith("--"));
+const files = asked.filter((word) => !word.startsWith("--"));
+const tests = files.length > 0 ? files : globSync(["src/**/*.test.ts", "test/unit/**/*.test.ts"]);
+const ran = spawnSync(
+  process.execPath,
+  [
+    "--conditions=hmz-source",
+    "--disable-warning=ExperimentalWarning",
+    "--test",
+    "--test-timeout=60000",
+    ...options,
+    ...tests,
+  ],
+  { stdio: "inherit" },
+);
+process.exit(ran.status ?? 1);

@@ -1,0 +1,227 @@
+/**
+ * What the engine needs of the world, and its only way out. A harness, a machine, a fake is whatever satisfies its
+ * port; each port has a conformance suite under test/conformance/ that every implementation runs.
+ */
+
+import type { z } from "zod";
+import type { EnvBackend, EnvNeed } from "../flows/env.ts";
+import type { AgentNeed, Forks, Harness } from "../flows/harness.ts";
+import type { AnyFlow, Flow } from "../flows/flow.ts";
+import type { HookKind } from "../flows/hooks.ts";
+import type { Permission } from "../flows/permission.ts";
+import type { FlowIdentity } from "../flows/definition.ts";
+import type { Callbacks } from "../flows/callbacks.ts";
+import type { HarnessEvent, RunEvent, Tokens } from "./events.ts";
+
+// ── agents ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** One agent: a harness at a model, an effort and an account. Opens sessions; shared by every call that is handed it. */
+export interface AgentDriver {
+  readonly harness: Harness;
+  readonly model: string;
+  /** `""` where none was given. */
+  readonly effort: string;
+  /** `""` for the account that this machine is signed into. */
+  readonly provider: string;
+  /** The needs that this driver really serves. */
+  readonly serves: ReadonlySet<AgentNeed>;
+  readonly forks: Forks;
+  /** Opens a session. Starts nothing: the session's first `ready` does. */
+  open(opening: Opening): SessionDriver;
+  /** Ends whatever its sessions share. Called once, after each of them was closed. */
+  close(): Promise<void>;
+}
+
+export interface Opening {
+  readonly role: string;
+  readonly permission: Permission;
+  readonly skills: readonly string[];
+  readonly callbacks: Callbacks;
+  /** The session that this one carries on from. It stands still until this one's first turn was taken. */
+  readonly forkOf?: SessionDriver;
+}
+
+/** One conversation. Its methods are never called while a turn is under way, but `steer` and `close`. */
+export interface SessionDriver {
+  /** The harness's own id of the conversation, `""` until it named one. */
+  readonly id: string;
+  /**
+   * Makes the harness ready to take a turn at a place: starts it, restarts it where something that it reads at its
+   * start has changed, carries the conversation to another workdir. Resolves at once where it is ready already.
+   *
+   * @throws HarnessError, of the leaf that says why it could not be started.
+   */
+  ready(setup: TurnSetup): Promise<void>;
+  /**
+   * Sends a prompt and resolves once the harness has come to rest, everything that it started included.
+   *
+   * When `turn.signal` is aborted, interrupts the harness, keeps the conversation, and rejects with the signal's
+   * reason once it has come to rest.
+   *
+   * @throws HarnessError, of the leaf that says why the turn failed.
+   */
+  take(prompt: string, turn: TurnHost): Promise<Answer>;
+  /**
+   * Puts text into the turn under way: at the harness's next opportunity, or at once where not `queued`. Resolves to
+   * whether the harness took it; what it did not take is sent as the next prompt of the same turn.
+   */
+  steer?(text: string, queued: boolean): Promise<boolean>;
+  /** Ends the conversation's processes; interrupts a turn under way. The conversation itself is kept. */
+  close(): Promise<void>;
+}
+
+/** Where a turn works, and what the harness must know before it starts. */
+export interface TurnSetup {
+  readonly place: Place;
+  /** The hooks that hang when the turn starts: some change how a CLI is started. */
+  readonly hung: ReadonlySet<HookKind>;
+  readonly tools: readonly OfferedTool[];
+  /** The JSON Schema that the answer must have. */
+  readonly schema: JsonSchema | undefined;
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export interface Answer {
+  /** The agent's last message. */
+  readonly text: string;
+  /** The object that the harness's own way of structured output gave, where it has one. */
+  readonly structured?: unknown;
+}
+
+/** A directory on a machine. */
+export interface Place {
+  readonly machine: Machine;
+  /** Absolute. */
+  readonly workdir: string;
+}
+
+/** A tool of the flow's own, ready to be called by the harness. */
+export interface OfferedTool {
+  readonly name: string;
+  readonly about: string;
+  readonly schema: JsonSchema;
+  /** Runs it as the flow. Never rejects: what was thrown is the text, with `failed`. */
+  call(input: unknown): Promise<{ readonly text: string; readonly failed: boolean }>;
+}
+
+/** A step of what has been spent: the difference from what was last reported, never a running total. */
+export interface Spend {
+  readonly model: string;
+  readonly tokens: Tokens;
+  /** USD, where whoever reports it knows better than a price table: a fake, or a scripted model. */
+  readonly cost?: number;
+}
+
+/** What a turn's harness tells the engine, and asks of it. */
+export interface TurnHost {
+  readonly setup: TurnSetup;
+  /** The prompt's own command, its word already taken off the prompt for `goal`. */
+  readonly command: "goal" | "loop" | undefined;
+  readonly signal: AbortSignal;
+  /** The harness named its conversation. May be told more than once; the last one holds. */
+  named(id: string): void;
+  event(event: HarnessEvent): void;
+  spent(spend: Spend): void;
+  /** Whether a tool may run, and, where not, what the agent is told. */
+  preToolUse(tool: string, input: Readonly<Record<string, unknown>>): Promise<Verdict>;
+  permissionRequest(tool: string, input: Readonly<Record<string, unknown>>): Promise<Verdict>;
+  notification(message: string): Promise<void>;
+  subagentStart(subagent: string, task: string): Promise<void>;
+  subagentStop(subagent: string, said: string): Promise<void>;
+  /** The answer, or `undefined` where nobody gives one. */
+  askUser(question: string, options: readonly string[]): Promise<string | undefined>;
+}
+
+export type Verdict = { readonly allow: true } | { readonly allow: false; readonly reason: string };
+
+// ── machines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What a machine has. Memory in bytes. */
+export interface MachineSize {
+  readonly cpus: number;
+  readonly memory: number;
+  readonly gpus: number;
+  readonly gpuMemory: number;
+}
+
+/** A machine that environments are on. Paths are absolute. */
+export interface Machine {
+  readonly backend: EnvBackend;
+  readonly provider: string;
+  readonly serves: ReadonlySet<EnvNeed>;
+  readonly size: MachineSize;
+  /**
+   * Runs one program, no shell, with its standard input closed.
+   *
+   * @throws EnvCommandTimeout past the timeout, its whole tree ended. @throws EnvError where it cannot start.
+   */
+  exec(argv: readonly string[], options: ExecRequest): Promise<ExecOutcome>;
+  /** @throws EnvFileNotFound @throws EnvPermissionDenied */
+  read(path: string): Promise<Uint8Array>;
+  /** Replaces the file whole, creating its parent directories. @throws EnvPermissionDenied */
+  write(path: string, data: Uint8Array): Promise<void>;
+  /** Makes a directory and its parents; nothing where it is there. @throws EnvError */
+  makeDirectory(path: string): Promise<void>;
+  isDirectory(path: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface ExecRequest {
+  readonly cwd: string;
+  /** Milliseconds; 0 for none. */
+  readonly timeout: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ExecOutcome {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+// ── the person, prices, flows, the record ───────────────────────────────────────────────────────────────────────────
+
+/** Whoever is outside the run. */
+export interface OutworlderDriver {
+  /** Whether nobody is there to answer for a role. */
+  away(role: string): boolean;
+  /** Text, or a value of the schema. Called only while somebody is there. */
+  ask(question: {
+    readonly role: string;
+    readonly prompt: string;
+    readonly schema: z.ZodType | undefined;
+    readonly signal: AbortSignal;
+  }): Promise<unknown>;
+}
+
+export interface Prices {
+  /** USD; `undefined` for a model with no price. */
+  cost(model: string, tokens: Tokens): number | undefined;
+}
+
+export interface Recorder {
+  /** Never throws, never waits. */
+  record(event: RunEvent): void;
+}
+
+/** Finds the flow that a ref names, relative to the flow asking. */
+export type FlowLoader = (ref: string, asking: FlowIdentity) => Promise<Flow>;
+
+export interface RunSetup {
+  readonly flow: AnyFlow;
+  readonly task: string;
+  /** One driver for each agent role that is given. */
+  readonly agents: Readonly<Record<string, AgentDriver>>;
+  readonly envs: Readonly<Record<string, Place>>;
+  /** The workspace that the run was started in. */
+  readonly workspace: Place;
+  readonly outworlder: OutworlderDriver;
+  readonly params: unknown;
+  readonly budget: unknown;
+  readonly prices: Prices;
+  readonly recorder: Recorder;
+  readonly load: FlowLoader;
+  /** Grant each agent role every need that its driver serves, whatever it declares. */
+  readonly fullView?: boolean;
+}
