@@ -78,6 +78,8 @@ export interface TurnSetup {
   readonly tools: readonly OfferedTool[];
   /** The JSON Schema that the answer must have. */
   readonly schema: JsonSchema | undefined;
+  /** The schema itself, for a driver in this process. */
+  readonly zod?: z.ZodType | undefined;
 }
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -111,6 +113,8 @@ export interface Spend {
   readonly tokens: Tokens;
   /** USD, where whoever reports it knows better than a price table: a fake, or a scripted model. */
   readonly cost?: number;
+  /** Seconds that count in place of the clock's: a fake's turns take none. */
+  readonly seconds?: number;
 }
 
 /** What a turn's harness tells the engine, and asks of it. */

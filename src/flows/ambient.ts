@@ -1,12 +1,14 @@
 /** Which call the running code belongs to, and what `load` and a call reach the engine by. Not exported to flows. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Outworlder } from "./agent.ts";
 import type { AnyFlow, Flow } from "./flow.ts";
 
 /** The call that is under way, as the flows it calls see it. */
 export interface Caller {
   call(flow: AnyFlow, task: string, options: CallArguments): Promise<unknown>;
   load(ref: string): Promise<Flow>;
+  newOutworlder(): Outworlder;
 }
 
 /** What a call is given, before anything of it was checked. */

@@ -84,5 +84,6 @@ function gracefulOf(graceful: boolean | Partial<Graceful>): boolean | Graceful {
 /** A budget's `graceful`, one flag a limit. */
 export function graces({ graceful = true }: Pick<Budget, "graceful">): Graceful {
   if (typeof graceful === "boolean") return { duration: graceful, cost: graceful, outputTokens: graceful };
-  return { duration: true, cost: true, outputTokens: true, ...graceful };
+  const { duration = true, cost = true, outputTokens = true } = graceful;
+  return { duration, cost, outputTokens };
 }

@@ -158,6 +158,7 @@ function agentRole(name: string, given: unknown, fail: Fail): AgentRoleDefinitio
   }
   if (value["kind"] !== "agent") return fail(`${name}: ${describe(value)} is not an agent`);
   const role = value as unknown as AgentRole;
+  if (!Array.isArray(role.needs)) return fail(`${name}.needs is not an array of needs`);
   const needs = new Set<AgentNeed>();
   for (const need of role.needs as readonly string[]) {
     if (ENV_NEEDS.some((known) => known === need)) {
@@ -238,6 +239,7 @@ function envRole(name: string, given: unknown, fail: Fail): EnvRoleDefinition {
   const { value, optional } = unwrapped(name, given, fail);
   if (value["kind"] !== "env") return fail(`${name}: ${describe(value)} is not an environment`);
   const role = value as unknown as EnvRole | LocalEnvRole;
+  if (!Array.isArray(role.needs)) return fail(`${name}.needs is not an array of needs`);
   const needs = new Set<EnvNeed>();
   for (const need of role.needs as readonly string[]) {
     if (AGENT_NEEDS.some((known) => known === need)) {

@@ -28,7 +28,12 @@ export class Permission implements Required<PermissionLike> {
    * @throws RangeError where a scope is not a permission kind, a wider scope is granted more than a narrower one, or
    * `online` is `read`.
    */
-  constructor({ local = "all", user = "read", system = "read", online = "all" }: PermissionLike = {}) {
+  constructor(scopes: PermissionLike = {}) {
+    const { local = "all", user = "read", system = "read", online = "all", ...unknown } = scopes;
+    // A misspelt scope would otherwise be granted its default.
+    for (const key of Object.keys(unknown)) {
+      throw new RangeError(`'${key}' is not a scope of a permission: one of local, user, system, online`);
+    }
     for (const [field, value] of Object.entries({ local, user, system, online })) {
       if (!PERMISSION_KINDS.includes(value)) {
         throw new RangeError(`${field}=${String(value)} is not a permission kind`);

@@ -1,0 +1,51 @@
+/** An agent as a call holds it: a driver under the grant of the role that it fills. */
+
+import type { Callbacks } from "../flows/callbacks.ts";
+import type { Cli } from "../flows/command-line.ts";
+import type { AgentRoleDefinition } from "../flows/definition.ts";
+import type { AgentNeed } from "../flows/harness.ts";
+import type { HookFn, HookKind } from "../flows/hooks.ts";
+import type { Permission } from "../flows/permission.ts";
+import type { Tool } from "../flows/tool.ts";
+import type { Call } from "./call.ts";
+import type { AgentDriver } from "./ports.ts";
+
+/** Exactly what a role declared: nothing else of the driver's is reached through a view. */
+export interface Grant {
+  readonly needs: ReadonlySet<AgentNeed>;
+  readonly permission: Permission;
+  readonly skills: readonly string[];
+  readonly tools: readonly Tool[];
+  readonly clis: readonly Cli[];
+  readonly callbacks: Callbacks;
+}
+
+export type Hooks = { [K in HookKind]?: HookFn<K> };
+
+/** What an agent shares with those derived from it: the driver, the hooks, and whose sessions they may use. */
+export interface Family {
+  readonly kind: "agent";
+  readonly driver: AgentDriver;
+  readonly call: Call;
+  readonly role: string;
+  readonly hooks: Hooks;
+}
+
+export interface AgentRecord {
+  readonly family: Family;
+  readonly grant: Grant;
+}
+
+/** The agent that fills a role of a call. */
+export function filledAgent(
+  call: Call,
+  role: AgentRoleDefinition,
+  driver: AgentDriver,
+  needs: ReadonlySet<AgentNeed> = role.needs,
+): AgentRecord {
+  const { permission, skills, tools, clis, callbacks } = role;
+  return {
+    family: { kind: "agent", driver, call, role: role.name, hooks: {} },
+    grant: { needs, permission, skills, tools, clis, callbacks },
+  };
+}

@@ -1,0 +1,323 @@
+/** One call of a flow: its context, what it spends, what it opened, and how it ends. */
+
+import { asking, type CallArguments, type Caller } from "../flows/ambient.ts";
+import type { Outworlder } from "../flows/agent.ts";
+import { type Budget, budget as readBudget, type Usage } from "../flows/budget.ts";
+import type { EffectiveBudget, FlowContext, FlowState, Group } from "../flows/context.ts";
+import { definition, type FlowDefinition } from "../flows/definition.ts";
+import { BudgetExceeded, FlowCancelled, FlowDepthExceeded } from "../flows/errors.ts";
+import type { AnyFlow, Flow } from "../flows/flow.ts";
+import { Cancellation } from "./cancellation.ts";
+import { atInstant } from "./deadline.ts";
+import type { Ending } from "./events.ts";
+import { runGroup } from "./group.ts";
+import { newOutworlder } from "./outworlder.ts";
+import { readParams } from "./params.ts";
+import type { Run } from "./run.ts";
+import type { SessionRecord } from "./session.ts";
+import { exceeded, Ledger } from "./spend.ts";
+import { MemoryState } from "./state.ts";
+
+/** The deepest that flows may call one another. */
+const DEEPEST = 64;
+
+/** How long a cancelled flow is given to come to an end of its own: its `finally` blocks run in this time. */
+const UNWIND_MS = 5_000;
+
+/** The views that a call's function is given. */
+export interface Handed {
+  readonly agents: Readonly<Record<string, unknown>>;
+  readonly envs: Readonly<Record<string, unknown>>;
+}
+
+export class Call {
+  readonly run: Run;
+  readonly above: Call | undefined;
+  readonly flow: AnyFlow;
+  readonly definition: FlowDefinition;
+  readonly task: string;
+  readonly id: number;
+  readonly depth: number;
+  readonly ledger: Ledger;
+  /** Ms since the epoch. */
+  readonly startedAt = Date.now();
+  /** Cancelled with the error that says why the call, and everything under it, is to end. */
+  readonly cancellation = new Cancellation();
+  readonly context: FlowContext;
+  readonly #sessions = new Set<SessionRecord>();
+  readonly #children = new Set<Call>();
+  #turnsUnderWay = 0;
+  #turnsAtRest: (() => void)[] = [];
+  #ended = false;
+  #over = false;
+  #whenOver: (() => void)[] = [];
+
+  constructor(run: Run, above: Call | undefined, flow: AnyFlow, task: string, limits: Budget | undefined) {
+    this.run = run;
+    this.above = above;
+    this.flow = flow;
+    this.definition = definition(flow);
+    this.task = task;
+    this.id = run.nextCallId();
+    this.depth = above ? above.depth + 1 : 1;
+    this.ledger = new Ledger(above?.ledger, limits, this.startedAt);
+    this.context = new CallContext(this, this.definition.resumable ? new MemoryState() : undefined);
+  }
+
+  get ref(): string {
+    return this.definition.identity.ref;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Throws where this call, one above it, or the run has ended or was cancelled. */
+  assertGoing(): void {
+    for (let call: Call | undefined = this; call; call = call.above) {
+      call.cancellation.throwIfCancelled();
+    }
+  }
+
+  /** Throws the leaf of a budget that is spent, here or above. */
+  assertAffordable(): void {
+    const limit = this.ledger.spent(Date.now());
+    if (limit) throw exceeded(this.ref, limit);
+  }
+
+  holds(session: SessionRecord): void {
+    this.#sessions.add(session);
+  }
+
+  drops(session: SessionRecord): void {
+    this.#sessions.delete(session);
+  }
+
+  turnBegins(): void {
+    for (let call: Call | undefined = this; call; call = call.above) call.#turnsUnderWay++;
+  }
+
+  turnEnds(): void {
+    for (let call: Call | undefined = this; call; call = call.above) {
+      if (--call.#turnsUnderWay === 0) for (const resume of call.#turnsAtRest.splice(0)) resume();
+    }
+  }
+
+  /**
+   * Runs the flow's function to its end, and ends everything that ends with it.
+   *
+   * Everything about what it is given was checked before: a call that is refused is never recorded as one.
+   */
+  async execute(given: Handed & { readonly params: unknown }, cancellers: readonly Canceller[]): Promise<unknown> {
+    const { run, definition, task } = this;
+    const whole = { ...given, ctx: this.context } as never;
+    const undo = this.#cancelledBy(cancellers);
+    if (this.above) this.above.#children.add(this);
+    run.began(this);
+    let how: Ending = "failed";
+    try {
+      const result = await this.#outcome(asking.run(new Scope(this), async () => definition.run(task, whole)));
+      how = "done";
+      return result;
+    } catch (error) {
+      if (error instanceof BudgetExceeded || error instanceof FlowCancelled) how = "stopped";
+      throw error;
+    } finally {
+      for (const step of undo) step();
+      await this.#end();
+      run.returned(this, how);
+    }
+  }
+
+  /** What the flow's function comes to; once the call is cancelled, why it was, after the function had time to unwind. */
+  #outcome(flow: Promise<unknown>): Promise<unknown> {
+    const { cancellation } = this;
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      // A function that listens to nothing is left to itself: whatever it asks for next is refused.
+      const unlisten = cancellation.on(() => {
+        timer = setTimeout(() => reject(cancellation.reason as Error), UNWIND_MS);
+      });
+      const settle = (settled: () => void): void => {
+        clearTimeout(timer);
+        unlisten();
+        settled();
+      };
+      flow.then(
+        (result) => settle(() => (cancellation.cancelled ? reject(cancellation.reason) : resolve(result))),
+        (error: unknown) =>
+          settle(() =>
+            reject(cancellation.cancelled && isCancellation(error) ? (cancellation.reason as Error) : (error as Error)),
+          ),
+      );
+    });
+  }
+
+  /** Cancels the call when what is above it is, and when its deadline passes. Returns what takes that back. */
+  #cancelledBy(cancellers: readonly Canceller[]): (() => void)[] {
+    const { cancellation } = this;
+    const undo = cancellers.map((canceller) =>
+      canceller instanceof Cancellation ? cancellation.follow(canceller) : cancellation.followSignal(canceller),
+    );
+    const { limits } = this.ledger;
+    if (limits?.duration !== undefined) {
+      undo.push(atInstant(this.startedAt + limits.duration, () => void this.#deadlinePassed()));
+    }
+    return undo;
+  }
+
+  async #deadlinePassed(): Promise<void> {
+    if (this.ledger.graceful.duration && this.#turnsUnderWay > 0) {
+      await new Promise<void>((resolve) => this.#turnsAtRest.push(resolve));
+      // A flow that only returns after its last turn loses nothing by the deadline.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    if (!this.#ended) this.cancellation.cancel(exceeded(this.ref, "duration"));
+  }
+
+  /** Cancels the calls under this one that still go, and closes what it opened once they have ended. */
+  async #end(): Promise<void> {
+    this.#ended = true;
+    for (const child of this.#children)
+      child.cancellation.cancel(new FlowCancelled(`${child.ref}: ${this.ref} has ended`));
+    this.cancellation.cancel(new FlowCancelled(`${this.ref}: ${this.above ? this.ref : "the run"} has ended`));
+    if (this.above) this.above.#children.delete(this);
+    if (this.#children.size > 0) await Promise.all([...this.#children].map((child) => child.#isOver()));
+    if (this.#sessions.size > 0) await this.closeSessions();
+    this.#over = true;
+    for (const resolve of this.#whenOver) resolve();
+  }
+
+  /** Resolves once the call has ended and everything that it opened is closed. */
+  async #isOver(): Promise<void> {
+    if (!this.#over) await new Promise<void>((resolve) => this.#whenOver.push(resolve));
+  }
+
+  async closeSessions(): Promise<void> {
+    await Promise.all([...this.#sessions].map((session) => session.close()));
+  }
+
+  /** Structured concurrency, under whatever the running code is under. */
+  group<T>(body: (group: Group) => Promise<T> | T): Promise<T> {
+    return runGroup(
+      {
+        above: cancellationOf(this),
+        cancelled: (cause) => new FlowCancelled(`${this.ref}: another member of the group failed`, { cause }),
+        enter: (cancellation, fn) => asking.run(new Scope(this, cancellation), fn),
+      },
+      body,
+    );
+  }
+}
+
+type Canceller = Cancellation | AbortSignal;
+
+/** Whether an error only says that its call was cancelled; one that the flow throws while it unwinds does not. */
+function isCancellation(error: unknown): boolean {
+  return (
+    error instanceof FlowCancelled ||
+    error instanceof BudgetExceeded ||
+    (typeof error === "object" && error !== null && (error as { name?: unknown }).name === "AbortError")
+  );
+}
+
+class CallContext implements FlowContext {
+  readonly #call: Call;
+  readonly #state: FlowState | undefined;
+
+  constructor(call: Call, state: FlowState | undefined) {
+    this.#call = call;
+    this.#state = state;
+    Object.freeze(this);
+  }
+
+  get flow(): AnyFlow {
+    return this.#call.flow;
+  }
+
+  get budget(): EffectiveBudget {
+    return this.#call.ledger.effective();
+  }
+
+  get usage(): Usage {
+    return this.#call.ledger.usage;
+  }
+
+  get state(): FlowState | undefined {
+    return this.#state;
+  }
+
+  get resumed(): boolean {
+    return false;
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.cancellation.signal;
+  }
+
+  group<T>(body: (group: Group) => Promise<T> | T): Promise<T> {
+    return this.#call.group(body);
+  }
+}
+
+let cancellationIn: (scope: Scope, call: Call) => Cancellation | undefined;
+
+/** A call, or a member of a group in it, as the flows and views that its code uses know it. */
+export class Scope implements Caller {
+  readonly #call: Call;
+  readonly #cancellation: Cancellation;
+
+  constructor(call: Call, cancellation: Cancellation = call.cancellation) {
+    this.#call = call;
+    this.#cancellation = cancellation;
+  }
+
+  static {
+    cancellationIn = (scope, call) => (scope.#call === call ? scope.#cancellation : undefined);
+  }
+
+  async call(flow: AnyFlow, task: string, options: CallArguments): Promise<unknown> {
+    const above = this.#call;
+    const { ref } = definition(flow).identity;
+    for (let call: Call | undefined = above; call; call = call.above) {
+      if (call.ended) throw new FlowCancelled(`${ref}: ${call.above ? call.ref : "the run"} has ended`);
+      call.cancellation.throwIfCancelled();
+    }
+    this.#cancellation.throwIfCancelled();
+    if (above.depth >= DEEPEST) {
+      throw new FlowDepthExceeded(`${ref}: flows are called ${DEEPEST + 1} deep, and ${DEEPEST} is the most`);
+    }
+    const limits = options.budget === undefined ? undefined : ownBudget(options.budget);
+    const call = new Call(above.run, above, flow, task, limits);
+    const { agents = {}, envs = {}, signal } = options;
+    const handed = above.run.handOver(call, agents, envs);
+    const params = readParams(call.ref, call.definition.params, options.params);
+    return call.execute({ ...handed, params }, signal ? [this.#cancellation, signal] : [this.#cancellation]);
+  }
+
+  load(ref: string): Promise<Flow> {
+    return this.#call.run.load(ref, this.#call.definition.identity);
+  }
+
+  newOutworlder(): Outworlder {
+    return newOutworlder(this.#call);
+  }
+}
+
+/** What the running code of a call is under: a group's cancellation where it runs in one, else the call's own. */
+export function cancellationOf(call: Call): Cancellation {
+  const store = asking.getStore();
+  return (store instanceof Scope ? cancellationIn(store, call) : undefined) ?? call.cancellation;
+}
+
+/** Runs a function as a call's flow: what it calls and loads is that flow's doing. */
+export function asFlow<T>(call: Call, fn: () => T): T {
+  return asking.run(new Scope(call), fn);
+}
+
+function ownBudget(given: unknown): Budget {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new TypeError("a call's budget is made by budget({ duration, cost, outputTokens, graceful })");
+  }
+  return readBudget(given);
+}

@@ -1,0 +1,70 @@
+/** A cancellation that costs nothing until somebody listens: a call has one, a turn, a group. */
+
+export class Cancellation {
+  #cancelled = false;
+  #reason: unknown;
+  #listeners: Set<() => void> | undefined;
+  #controller: AbortController | undefined;
+
+  get cancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  /** Why; `undefined` until it is cancelled. */
+  get reason(): unknown {
+    return this.#reason;
+  }
+
+  /** The same as a signal, made on its first read: one for each call and turn would cost more than either. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#cancelled) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** The first reason stands. */
+  cancel(reason: unknown): void {
+    if (this.#cancelled) return;
+    this.#cancelled = true;
+    this.#reason = reason;
+    const listeners = this.#listeners;
+    this.#listeners = undefined;
+    if (listeners) for (const listener of listeners) listener();
+    this.#controller?.abort(reason);
+  }
+
+  /** Calls `listener` once cancelled, at once where it is already. Returns what takes it back. */
+  on(listener: () => void): () => void {
+    if (this.#cancelled) {
+      listener();
+      return nothing;
+    }
+    this.#listeners ??= new Set();
+    this.#listeners.add(listener);
+    return () => this.#listeners?.delete(listener);
+  }
+
+  /** Is cancelled when another is. Returns what takes it back. */
+  follow(other: Cancellation): () => void {
+    return other.on(() => this.cancel(other.reason));
+  }
+
+  /** Is cancelled when a signal is aborted. Returns what takes it back. */
+  followSignal(signal: AbortSignal): () => void {
+    const abort = (): void => this.cancel(signal.reason);
+    if (signal.aborted) {
+      abort();
+      return nothing;
+    }
+    signal.addEventListener("abort", abort, { once: true });
+    return () => signal.removeEventListener("abort", abort);
+  }
+
+  throwIfCancelled(): void {
+    if (this.#cancelled) throw this.#reason;
+  }
+}
+
+function nothing(): void {}

@@ -1,0 +1,207 @@
+/** One run: the top call and everything under it. */
+
+import { type Budget, budget as readBudget, type BudgetLike, type Usage } from "../flows/budget.ts";
+import { FlowCancelled } from "../flows/errors.ts";
+import type { Flow } from "../flows/flow.ts";
+import type { FlowIdentity } from "../flows/definition.ts";
+import { Call, type Handed } from "./call.ts";
+import type { Ending } from "./events.ts";
+import type { OutworlderRecord } from "./outworlder.ts";
+import { readParams } from "./params.ts";
+import type { Place, Recorder, RunSetup, Spend } from "./ports.ts";
+import { handedOver, handedToTop, runsPerson } from "./requirement.ts";
+import type { SessionRecord } from "./session.ts";
+
+/** A flow call that is going. */
+export interface LiveCall {
+  readonly id: number;
+  readonly ref: string;
+  readonly name: string;
+  readonly depth: number;
+  /** Unix seconds. */
+  readonly since: number;
+  /** The call that called it; `undefined` for the top one. */
+  readonly parent: number | undefined;
+  readonly task: string;
+  readonly resumable: boolean;
+}
+
+export interface EngineRun {
+  /** What the flow returned. Settles once every session of the run is closed. */
+  readonly result: Promise<unknown>;
+  /** Current on every read. */
+  readonly usage: Usage;
+  /** Cancels the flow where it is: turns are interrupted, `finally` blocks run, sessions are closed. */
+  stop(reason?: string): void;
+  /** The calls that are going, oldest first. */
+  running(): readonly LiveCall[];
+}
+
+/**
+ * Starts a run.
+ *
+ * @throws RequirementError where what is given does not meet the flow's declaration; nothing ran.
+ * @throws ParamsError where its params do not validate.
+ * @throws RangeError where its budget is none.
+ */
+export function startRun(setup: RunSetup): EngineRun {
+  const run = new Run(setup);
+  return {
+    result: run.start(),
+    get usage() {
+      return run.usage;
+    },
+    stop: (reason) => run.stop(reason),
+    running: () => run.running(),
+  };
+}
+
+/** What calls, sessions and turns of one run share. */
+export class Run {
+  readonly recorder: Recorder;
+  readonly workspace: Place;
+  readonly #setup: RunSetup;
+  readonly #top: Call;
+  readonly #handed: Handed;
+  readonly #params: Record<string, unknown>;
+  readonly #going = new Map<number, Call>();
+  readonly #loaded = new Map<string, Promise<Flow>>();
+  readonly #conversations = new Map<string, number>();
+  readonly #named = new WeakMap<SessionRecord, string>();
+  /** The role of the top flow that the run's person fills, whatever role a callee knows them under. */
+  readonly #person: string;
+  #calls = 0;
+  #turns = 0;
+
+  constructor(setup: RunSetup) {
+    this.#setup = setup;
+    this.recorder = setup.recorder;
+    this.workspace = setup.workspace;
+    const limits: Budget | undefined = setup.budget === undefined ? undefined : readBudget(setup.budget as BudgetLike);
+    this.#top = new Call(this, undefined, setup.flow, setup.task, limits);
+    const role = this.#top.definition.agents.find(({ kind }) => kind === "outworlder");
+    this.#person = role?.name ?? "outworlder";
+    this.#handed = handedToTop(this.#top, setup);
+    this.#params = readParams(this.#top.ref, this.#top.definition.params, setup.params);
+  }
+
+  async start(): Promise<unknown> {
+    return this.#top.execute({ ...this.#handed, params: this.#params }, []);
+  }
+
+  get usage(): Usage {
+    return this.#top.ledger.usage;
+  }
+
+  stop(reason = "the run was stopped"): void {
+    this.#top.cancellation.cancel(new FlowCancelled(`${this.#top.ref}: ${reason}`));
+  }
+
+  running(): readonly LiveCall[] {
+    return [...this.#going.values()].map((call) => ({
+      id: call.id,
+      ref: call.ref,
+      name: call.definition.identity.name,
+      depth: call.depth,
+      since: call.startedAt / 1_000,
+      parent: call.above?.id,
+      task: call.task,
+      resumable: call.definition.resumable,
+    }));
+  }
+
+  // ── what its calls, sessions and turns ask of it ──────────────────────────────────────────────────────────────────
+
+  nextCallId(): number {
+    return this.#calls++;
+  }
+
+  nextTurn(): number {
+    return ++this.#turns;
+  }
+
+  /** The number of a role's next conversation, from 1. */
+  nextConversation(role: string): number {
+    const next = (this.#conversations.get(role) ?? 0) + 1;
+    this.#conversations.set(role, next);
+    return next;
+  }
+
+  began(call: Call): void {
+    this.#going.set(call.id, call);
+    if (!call.above) return;
+    this.recorder.record({
+      kind: "called",
+      at: Date.now() / 1_000,
+      call: call.id,
+      under: call.above.id,
+      flow: call.ref,
+      task: call.task,
+    });
+  }
+
+  returned(call: Call, how: Ending): void {
+    this.#going.delete(call.id);
+    if (!call.above) return;
+    this.recorder.record({ kind: "returned", at: Date.now() / 1_000, call: call.id, flow: call.ref, how });
+  }
+
+  /** A session's harness named its conversation: told once for each name. */
+  opened(session: SessionRecord, id: string): void {
+    if (id === "" || this.#named.get(session) === id) return;
+    this.#named.set(session, id);
+    const { call, role, driver } = session.agent.family;
+    const parent = session.forkOf?.driver?.id;
+    this.recorder.record({
+      kind: "opened",
+      at: Date.now() / 1_000,
+      call: call.id,
+      agent: role,
+      cli: driver.harness,
+      provider: driver.provider,
+      session: id,
+      ...(parent ? { parent } : {}),
+    });
+  }
+
+  /** Something of a session that happened outside any turn. */
+  notice(session: SessionRecord, text: string): void {
+    const { call, role, driver } = session.agent.family;
+    this.recorder.record({
+      kind: "notice",
+      at: Date.now() / 1_000,
+      agent: role,
+      cli: driver.harness,
+      model: driver.model,
+      session: session.driver?.id ?? "",
+      call: call.id,
+      turn: this.#turns,
+      text,
+    });
+  }
+
+  /** USD; `undefined` for a model with no price. */
+  priced({ model, tokens }: Spend): number | undefined {
+    return this.#setup.prices.cost(model, tokens);
+  }
+
+  /** The same ref from the same module is resolved once a run. */
+  load(ref: string, asking: FlowIdentity): Promise<Flow> {
+    const key = `${asking.directory}\0${asking.ref}\0${ref}`;
+    let loading = this.#loaded.get(key);
+    if (!loading) {
+      loading = this.#setup.load(ref, asking);
+      this.#loaded.set(key, loading);
+      loading.catch(() => this.#loaded.delete(key));
+    }
+    return loading;
+  }
+
+  handOver(call: Call, agents: Readonly<Record<string, unknown>>, envs: Readonly<Record<string, unknown>>): Handed {
+    return handedOver(call, agents, envs);
+  }
+
+  person(call: Call, role: string): OutworlderRecord {
+    return runsPerson(call, role, this.#setup, this.#person);
+  }
+}
