@@ -1,5 +1,6 @@
 /** An agent as a call holds it: a driver under the grant of the role that it fills. */
 
+import type { Agent } from "../flows/agent.ts";
 import type { Callbacks } from "../flows/callbacks.ts";
 import type { Cli } from "../flows/command-line.ts";
 import type { AgentRoleDefinition } from "../flows/definition.ts";
@@ -34,6 +35,8 @@ export interface Family {
 export interface AgentRecord {
   readonly family: Family;
   readonly grant: Grant;
+  /** How a flow holds it; made once. */
+  view?: Agent;
 }
 
 /** The agent that fills a role of a call. */

@@ -11,7 +11,6 @@ import { Cancellation } from "./cancellation.ts";
 import { atInstant } from "./deadline.ts";
 import type { Ending } from "./events.ts";
 import { runGroup } from "./group.ts";
-import { newOutworlder } from "./outworlder.ts";
 import { readParams } from "./params.ts";
 import type { Run } from "./run.ts";
 import type { SessionRecord } from "./session.ts";
@@ -179,8 +178,10 @@ export class Call {
   async #end(): Promise<void> {
     this.#ended = true;
     for (const child of this.#children)
-      child.cancellation.cancel(new FlowCancelled(`${child.ref}: ${this.ref} has ended`));
-    this.cancellation.cancel(new FlowCancelled(`${this.ref}: ${this.above ? this.ref : "the run"} has ended`));
+      child.cancellation.cancelBecause(() => new FlowCancelled(`${child.ref}: ${this.ref} has ended`));
+    this.cancellation.cancelBecause(
+      () => new FlowCancelled(`${this.ref}: ${this.above ? this.ref : "the run"} has ended`),
+    );
     if (this.above) this.above.#children.delete(this);
     if (this.#children.size > 0) await Promise.all([...this.#children].map((child) => child.#isOver()));
     if (this.#sessions.size > 0) await this.closeSessions();
@@ -300,7 +301,7 @@ export class Scope implements Caller {
   }
 
   newOutworlder(): Outworlder {
-    return newOutworlder(this.#call);
+    return this.#call.run.newOutworlder(this.#call);
   }
 }
 

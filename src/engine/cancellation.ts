@@ -3,6 +3,7 @@
 export class Cancellation {
   #cancelled = false;
   #reason: unknown;
+  #why: (() => unknown) | undefined;
   #listeners: Set<() => void> | undefined;
   #controller: AbortController | undefined;
 
@@ -12,6 +13,10 @@ export class Cancellation {
 
   /** Why; `undefined` until it is cancelled. */
   get reason(): unknown {
+    if (this.#why) {
+      this.#reason = this.#why();
+      this.#why = undefined;
+    }
     return this.#reason;
   }
 
@@ -19,20 +24,33 @@ export class Cancellation {
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
-      if (this.#cancelled) this.#controller.abort(this.#reason);
+      if (this.#cancelled) this.#controller.abort(this.reason);
     }
     return this.#controller.signal;
   }
 
   /** The first reason stands. */
   cancel(reason: unknown): void {
+    this.#cancel(reason, undefined);
+  }
+
+  /**
+   * The same, the reason made once somebody wants to know it: every call ends cancelled, and an error made for each,
+   * with its stack, would cost as much as all the rest of the call.
+   */
+  cancelBecause(why: () => unknown): void {
+    this.#cancel(undefined, why);
+  }
+
+  #cancel(reason: unknown, why: (() => unknown) | undefined): void {
     if (this.#cancelled) return;
     this.#cancelled = true;
     this.#reason = reason;
+    this.#why = why;
     const listeners = this.#listeners;
     this.#listeners = undefined;
     if (listeners) for (const listener of listeners) listener();
-    this.#controller?.abort(reason);
+    this.#controller?.abort(this.reason);
   }
 
   /** Calls `listener` once cancelled, at once where it is already. Returns what takes it back. */
@@ -48,7 +66,7 @@ export class Cancellation {
 
   /** Is cancelled when another is. Returns what takes it back. */
   follow(other: Cancellation): () => void {
-    return other.on(() => this.cancel(other.reason));
+    return other.on(() => this.cancelBecause(() => other.reason));
   }
 
   /** Is cancelled when a signal is aborted. Returns what takes it back. */
@@ -63,7 +81,7 @@ export class Cancellation {
   }
 
   throwIfCancelled(): void {
-    if (this.#cancelled) throw this.#reason;
+    if (this.#cancelled) throw this.reason;
   }
 }
 

@@ -2,11 +2,12 @@
 
 import { type Budget, budget as readBudget, type BudgetLike, type Usage } from "../flows/budget.ts";
 import { FlowCancelled } from "../flows/errors.ts";
+import type { Outworlder } from "../flows/agent.ts";
 import type { Flow } from "../flows/flow.ts";
 import type { FlowIdentity } from "../flows/definition.ts";
 import { Call, type Handed } from "./call.ts";
 import type { Ending } from "./events.ts";
-import type { OutworlderRecord } from "./outworlder.ts";
+import { newOutworlder, type OutworlderRecord } from "./outworlder.ts";
 import { readParams } from "./params.ts";
 import type { Place, Recorder, RunSetup, Spend } from "./ports.ts";
 import { handedOver, handedToTop, runsPerson } from "./requirement.ts";
@@ -199,6 +200,10 @@ export class Run {
 
   handOver(call: Call, agents: Readonly<Record<string, unknown>>, envs: Readonly<Record<string, unknown>>): Handed {
     return handedOver(call, agents, envs);
+  }
+
+  newOutworlder(call: Call): Outworlder {
+    return newOutworlder(call);
   }
 
   person(call: Call, role: string): OutworlderRecord {

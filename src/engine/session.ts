@@ -11,7 +11,6 @@ import { asFlow } from "./call.ts";
 import { hook } from "./hooks.ts";
 import type { Place, SessionDriver } from "./ports.ts";
 import type { Turn } from "./turn.ts";
-import { agentView } from "./view.ts";
 
 export class SessionRecord {
   readonly agent: AgentRecord;
@@ -172,7 +171,7 @@ class SessionView implements Session {
   }
 
   get agent(): Agent {
-    return agentView(this.#session.agent);
+    return this.#session.agent.view as Agent;
   }
 
   get usage(): Usage {

@@ -1,6 +1,7 @@
 /** One turn: a prompt and its answer, in the order of events that the flow relies on. */
 
 import type { z } from "zod";
+import type { Session } from "../flows/agent.ts";
 import { type BudgetLike, budget as readBudget } from "../flows/budget.ts";
 import {
   CapabilityNotGranted,
@@ -91,6 +92,8 @@ function placeOf({ family }: AgentRecord, env: unknown): Place {
 export class Turn implements TurnHost {
   readonly command: "goal" | "loop" | undefined;
   readonly #session: SessionRecord;
+  /** Held until the turn is over: a session whose view nothing references is closed. */
+  #view: Session | undefined;
   readonly #place: Place;
   readonly #schema: z.ZodType | undefined;
   readonly #signal: AbortSignal | undefined;
@@ -121,6 +124,7 @@ export class Turn implements TurnHost {
   ) {
     const { call } = session.agent.family;
     this.#session = session;
+    this.#view = session.view;
     this.#place = place;
     this.#schema = outputSchema;
     this.#signal = signal;
@@ -163,6 +167,8 @@ export class Turn implements TurnHost {
       session.lasted(ms);
       this.#emit({ kind: "ends", text: driver.model, seconds: ms / 1_000 });
       session.under = undefined;
+      // A driver may keep hold of its last turn.
+      this.#view = undefined;
       call.turnEnds();
       this.#rest();
     }
@@ -404,7 +410,7 @@ export class Turn implements TurnHost {
   ): Promise<Partial<HookResultOf[K]>> {
     const session = this.#session;
     const { call } = session.agent.family;
-    const whole = { ...params, ctx: call.context, session: session.view } as unknown as HookParamsOf[K];
+    const whole = { ...params, ctx: call.context, session: this.#view ?? session.view } as unknown as HookParamsOf[K];
     return asFlow(call, () => answerOf(kind, fn, whole));
   }
 

@@ -170,16 +170,10 @@ class AgentView {
   }
 }
 
-const views = new WeakMap<AgentRecord, AgentView>();
-
 /** The view of an agent. */
 export function agentView(agent: AgentRecord): Agent {
-  let view = views.get(agent);
-  if (!view) {
-    view = new AgentView(agent);
-    views.set(agent, view);
-  }
-  return view as unknown as Agent;
+  agent.view ??= new AgentView(agent) as unknown as Agent;
+  return agent.view;
 }
 
 /** The agent behind a view; `undefined` for a value that is none. */

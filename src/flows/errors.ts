@@ -65,8 +65,15 @@ const NODE_CODES: Readonly<Record<string, string>> = {
   EnvConnectionError: "ECONNRESET",
 };
 
+const codes = new Map<string, string>();
+
 function codeOf(className: string): string {
-  return `HMZ_${className.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()}`;
+  let code = codes.get(className);
+  if (code === undefined) {
+    code = `HMZ_${className.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()}`;
+    codes.set(className, code);
+  }
+  return code;
 }
 
 // ── hmz refused something, or a budget ran out ──────────────────────────────────────────────────────────────────────

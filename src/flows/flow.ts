@@ -3,8 +3,10 @@
 import { getCallSites } from "node:util";
 import type { z } from "zod";
 import { asking, type CallArguments, loaderOutsideAnyRun } from "./ambient.ts";
+import type { PlainAgent } from "./agent.ts";
 import type { BudgetLike } from "./budget.ts";
 import type { FlowContext, FlowState } from "./context.ts";
+import type { AnyEnv } from "./env.ts";
 import { FlowRefError, FlowRuntimeError } from "./errors.ts";
 import { declared, definitionOf, type FlowDefinition } from "./definition.ts";
 import type { AgentRoles, EnvRoles, GivenForAll, ViewsOf } from "./role.ts";
@@ -69,9 +71,9 @@ type Part<K extends string, T> = [keyof Required<T>] extends [never]
 /** What a call of a flow is given. */
 export type CallOptions<A extends AgentRoles, E extends EnvRoles, P extends z.ZodObject> = Part<
   "agents",
-  GivenForAll<A>
+  GivenForAll<A, PlainAgent>
 > &
-  Part<"envs", GivenForAll<E>> &
+  Part<"envs", GivenForAll<E, AnyEnv>> &
   Part<"params", z.input<P>> & {
     /** A budget of the call's own, combined with the caller's remaining one. */
     readonly budget?: BudgetLike | undefined;

@@ -176,8 +176,12 @@ type MayBeLeftOut<R> = R extends OptionalRole<never> | OptionalRole<AgentRole> |
 
 type LeftOut<Roles> = { [K in keyof Roles]: MayBeLeftOut<Roles[K]> extends true ? K : never }[keyof Roles];
 
-/** What a call is given for a record of roles. */
-export type GivenForAll<Roles> = {
+/** What a call is given for a record of roles; any views, checked as the call is made, where the roles are unknown. */
+export type GivenForAll<Roles, Any> = string extends keyof Roles
+  ? Readonly<Record<string, Any | undefined>>
+  : GivenForEach<Roles>;
+
+type GivenForEach<Roles> = {
   readonly [K in Exclude<keyof Roles, LeftOut<Roles>>]: GivenFor<Roles[K]>;
 } & {
   readonly [K in LeftOut<Roles>]?: GivenFor<Roles[K]> | undefined;

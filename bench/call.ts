@@ -1,0 +1,92 @@
+/** A flow calls a flow. Floor: a plain sketch of the bookkeeping; peer: AI SDK 7, an agent as another one's tool. */
+
+import { generateText, tool } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { z } from "zod";
+import { agent, flow } from "hmz/flows";
+import { startRun } from "../src/engine/run.ts";
+import { instantSetup } from "./instant.ts";
+import { paired, report } from "./measure.ts";
+
+const callee = flow({ agents: { worker: agent() } }, async (task) => task);
+
+const caller = flow({ agents: { builder: agent() } }, async (_task, { agents: { builder } }) => {
+  const agents = { worker: builder };
+  const figures = await paired([
+    {
+      name: "hmz: a flow calls a flow, an agent handed on",
+      count: 20_000,
+      run: async (count) => {
+        for (let call = 0; call < count; call++) await callee("go", { agents });
+      },
+    },
+    { name: "floor: a plain sketch of the same", count: 20_000, run: sketch },
+    {
+      name: "peer: AI SDK 7, an agent as a tool, mock models",
+      count: 200,
+      run: async (count) => {
+        for (let call = 0; call < count; call++)
+          await generateText({ model: calling, tools: { worker }, prompt: "go" });
+      },
+    },
+  ]);
+  report("call (not journaled)", figures);
+});
+
+interface Call {
+  readonly above: Call | undefined;
+  readonly depth: number;
+  spent: number;
+}
+
+/** The least: a context in a tree, the caller known to what it calls, two records. */
+async function sketch(count: number): Promise<void> {
+  const records: unknown[] = [];
+  const top: Call = { above: undefined, depth: 0, spent: 0 };
+  const body = async (task: string, call: Call): Promise<string> => (call.depth > 64 ? "" : task);
+  for (let index = 0; index < count; index++) {
+    const call: Call = { above: top, depth: top.depth + 1, spent: 0 };
+    records.push({ kind: "called", at: Date.now(), task: "go" });
+    await body("go", call);
+    records.push({ kind: "returned", at: Date.now() });
+    records.length = 0;
+  }
+}
+
+const usage = {
+  inputTokens: { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: 5, text: 5, reasoning: undefined },
+};
+
+const answering = new MockLanguageModelV4({
+  doGenerate: async () => ({
+    content: [{ type: "text", text: "done" }],
+    finishReason: { unified: "stop", raw: undefined },
+    usage,
+    warnings: [],
+  }),
+});
+
+const worker = tool({
+  inputSchema: z.object({ task: z.string() }),
+  execute: async ({ task }) => (await generateText({ model: answering, prompt: task })).text,
+});
+
+const calling = new MockLanguageModelV4({
+  doGenerate: async ({ prompt }) =>
+    prompt.some(({ role }) => role === "tool")
+      ? {
+          content: [{ type: "text", text: "done" }],
+          finishReason: { unified: "stop", raw: undefined },
+          usage,
+          warnings: [],
+        }
+      : {
+          content: [{ type: "tool-call", toolCallId: "1", toolName: "worker", input: '{"task":"go"}' }],
+          finishReason: { unified: "tool-calls", raw: undefined },
+          usage,
+          warnings: [],
+        },
+});
+
+await startRun({ ...instantSetup(["builder"]), flow: caller, task: "go", budget: undefined }).result;
