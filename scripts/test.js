@@ -1,6 +1,7 @@
 // Runs the unit tests, from the sources as they are: `npm test [-- files…]`.
 import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
 
 const asked = process.argv.slice(2);
 const options = asked.filter((word) => word.startsWith("--"));
@@ -13,6 +14,7 @@ const ran = spawnSync(
     "--disable-warning=ExperimentalWarning",
     "--test",
     "--test-timeout=60000",
+    `--test-concurrency=${Math.max(2, availableParallelism())}`,
     ...options,
     ...tests,
   ],

@@ -137,9 +137,14 @@ export class Call {
       const unlisten = cancellation.on(() => {
         timer = setTimeout(() => reject(cancellation.reason as Error), UNWIND_MS);
       });
+      const unabandon = this.run.abandoned.on(() => {
+        clearTimeout(timer);
+        reject(cancellation.reason);
+      });
       const settle = (settled: () => void): void => {
         clearTimeout(timer);
         unlisten();
+        unabandon();
         settled();
       };
       flow.then(
@@ -285,6 +290,7 @@ export class Scope implements Caller {
       call.cancellation.throwIfCancelled();
     }
     this.#cancellation.throwIfCancelled();
+    options.signal?.throwIfAborted();
     if (above.depth >= DEEPEST) {
       throw new FlowDepthExceeded(`${ref}: flows are called ${DEEPEST + 1} deep, and ${DEEPEST} is the most`);
     }

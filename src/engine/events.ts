@@ -21,6 +21,16 @@ export type HarnessEvent =
       readonly use?: string;
       readonly whose?: string;
     }
+  | {
+      readonly kind: "tool-ends";
+      /** One line for people: what came of it; empty where that says nothing. */
+      readonly text: string;
+      readonly tool: string;
+      readonly use?: string;
+      /** Whether it failed: a file that is not there, a command that ended with a status. */
+      readonly failed: boolean;
+      readonly whose?: string;
+    }
   /** `text` says which sub-agent, and on what. */
   | { readonly kind: "subagent" | "subagent-ends"; readonly text: string; readonly whose: string }
   /** The agent asks its user something. */

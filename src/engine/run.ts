@@ -6,6 +6,7 @@ import type { Outworlder } from "../flows/agent.ts";
 import type { Flow } from "../flows/flow.ts";
 import type { FlowIdentity } from "../flows/definition.ts";
 import { Call, type Handed } from "./call.ts";
+import { Cancellation } from "./cancellation.ts";
 import type { Ending } from "./events.ts";
 import { newOutworlder, type OutworlderRecord } from "./outworlder.ts";
 import { readParams } from "./params.ts";
@@ -34,6 +35,8 @@ export interface EngineRun {
   readonly usage: Usage;
   /** Cancels the flow where it is: turns are interrupted, `finally` blocks run, sessions are closed. */
   stop(reason?: string): void;
+  /** Stops it without waiting for what unwinds: flows and harnesses that still go are given up, sessions are closed. */
+  abandon(): void;
   /** The calls that are going, oldest first. */
   running(): readonly LiveCall[];
 }
@@ -53,6 +56,7 @@ export function startRun(setup: RunSetup): EngineRun {
       return run.usage;
     },
     stop: (reason) => run.stop(reason),
+    abandon: () => run.abandon(),
     running: () => run.running(),
   };
 }
@@ -60,6 +64,8 @@ export function startRun(setup: RunSetup): EngineRun {
 /** What calls, sessions and turns of one run share. */
 export class Run {
   readonly recorder: Recorder;
+  /** Cancelled where nothing that unwinds is waited for any more. */
+  readonly abandoned = new Cancellation();
   readonly workspace: Place;
   readonly #setup: RunSetup;
   readonly #top: Call;
@@ -96,6 +102,11 @@ export class Run {
 
   stop(reason = "the run was stopped"): void {
     this.#top.cancellation.cancel(new FlowCancelled(`${this.#top.ref}: ${reason}`));
+  }
+
+  abandon(): void {
+    this.stop();
+    this.abandoned.cancel(this.#top.cancellation.reason);
   }
 
   running(): readonly LiveCall[] {

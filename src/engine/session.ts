@@ -8,9 +8,13 @@ import type { Tool } from "../flows/tool.ts";
 import { isTool } from "../flows/tool.ts";
 import type { AgentRecord } from "./agent.ts";
 import { asFlow } from "./call.ts";
+import { within } from "./deadline.ts";
 import { hook } from "./hooks.ts";
 import type { Place, SessionDriver } from "./ports.ts";
 import type { Turn } from "./turn.ts";
+
+/** How long a session's end waits for its hook: the end of its run waits for the session's. */
+const SESSION_END_MS = 30_000;
 
 export class SessionRecord {
   readonly agent: AgentRecord;
@@ -140,7 +144,15 @@ export class SessionRecord {
     try {
       if (this.#begun) {
         const fn = hook(hooks, "session_end");
-        if (fn) await asFlow(call, async () => fn({ ctx: call.context, session: this.view }));
+        const told = fn && asFlow(call, async () => fn({ ctx: call.context, session: this.view }));
+        if (told) {
+          await within(told, SESSION_END_MS, () => {
+            call.run.notice(
+              this,
+              `a session_end hook did not end within ${SESSION_END_MS / 1_000} s; nothing waits for it`,
+            );
+          });
+        }
       }
     } catch (error) {
       call.run.notice(this, `a session_end hook failed: ${error instanceof Error ? error.message : String(error)}`);
@@ -200,6 +212,11 @@ class SessionView implements Session {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#session.close();
+  }
+
+  /** A conversation is no JSON: written as `{}`, it would be lost without a word. */
+  toJSON(): never {
+    throw new TypeError("a session cannot be kept in a state that is held in memory");
   }
 }
 

@@ -18,7 +18,7 @@ import type { RunEvent } from "./events.ts";
 function withAgent<R>(
   body: (a: Agent) => Promise<R>,
   fake: FakeAgent | FakeAgentOptions = {},
-  options: FakeRunOptions<string, string> = {},
+  options: FakeRunOptions = {},
 ): Promise<R> {
   const bare = flow({ name: "bare", agents: { a: agent() } }, async (_task, { agents }) => body(agents.a));
   const driver = fake instanceof FakeAgent ? fake : new FakeAgent(fake);

@@ -64,7 +64,9 @@ export async function takeTurn(
   if (session.closed) throw new SessionError(`${role}: the session is over`);
   if (session.under) throw new SessionError(`${role}: a turn of this session is under way`);
   call.assertAffordable();
-  return new Turn(session, place, options, command).run(prompt);
+  const turn = new Turn(session, place, options, command);
+  turn.assertAffordable();
+  return turn.run(prompt);
 }
 
 function commandOf(prompt: string): "goal" | "loop" | undefined {
@@ -111,6 +113,10 @@ export class Turn implements TurnHost {
   #steers: string[] = [];
   #driver: SessionDriver | undefined;
   #taking = false;
+  /** Rejects once the turn is cancelled; made for the first that waits for it. */
+  #gone: Promise<never> | undefined;
+  /** Whether the turn takes no more prompts. */
+  #over = false;
   #rest!: () => void;
   readonly atRest = new Promise<void>((resolve) => {
     this.#rest = resolve;
@@ -131,6 +137,12 @@ export class Turn implements TurnHost {
     this.command = command;
     this.#ledger = new Ledger(call.ledger, budget === undefined ? undefined : readBudget(budget), this.#startedAt);
     this.#number = call.run.nextTurn();
+  }
+
+  /** Throws where the turn's own budget would cut it off before it has spent anything. */
+  assertAffordable(): void {
+    const limit = this.#ledger.spent(Date.now(), "hard");
+    if (limit) throw exceeded(this.#session.agent.family.call.ref, limit);
   }
 
   /** Takes the turn, and everything that ends with it. */
@@ -167,6 +179,7 @@ export class Turn implements TurnHost {
       session.lasted(ms);
       this.#emit({ kind: "ends", text: driver.model, seconds: ms / 1_000 });
       session.under = undefined;
+      this.#over = true;
       // A driver may keep hold of its last turn.
       this.#view = undefined;
       call.turnEnds();
@@ -180,6 +193,9 @@ export class Turn implements TurnHost {
 
   async steer(text: string, queued: boolean): Promise<void> {
     if (this.#taking && this.#driver?.steer && (await this.#driver.steer(text, queued))) return;
+    if (this.#over) {
+      throw new SessionError(`${this.#session.agent.family.role}: no turn of this session is under way to steer`);
+    }
     this.#steers.push(text);
   }
 
@@ -218,11 +234,11 @@ export class Turn implements TurnHost {
               kind: "notice",
               text: `a stop hook said the same ${same} times to the same answer; the turn ends`,
             });
-            return answer;
+            return this.#last(answer);
           }
           if (this.#ledger.spent(Date.now())) {
             this.event({ kind: "notice", text: "a stop hook would go on, but the budget is spent; the turn ends" });
-            return answer;
+            return this.#last(answer);
           }
           again++;
           this.event({ kind: "notice", text: `kept going by a stop hook: ${reason}` });
@@ -230,11 +246,17 @@ export class Turn implements TurnHost {
           continue;
         }
       }
-      if (this.#steers.length === 0) return answer;
+      if (this.#steers.length === 0) return this.#last(answer);
       call.assertGoing();
       said = this.#steers.splice(0).join("\n\n");
       this.event({ kind: "took", text: said });
     }
+  }
+
+  /** The answer that the turn ends with: what is steered from here on would reach nobody. */
+  #last(answer: Answer): Answer {
+    this.#over = true;
+    return answer;
   }
 
   /** The session's harness, started where the turn works, or carried there. */
@@ -243,7 +265,7 @@ export class Turn implements TurnHost {
     const { hooks } = session.agent.family;
     const place = this.#place;
     const moved = session.place?.machine !== place.machine || session.place.workdir !== place.workdir;
-    if (moved && !(await place.machine.isDirectory(place.workdir))) {
+    if (moved && !(await this.#unlessCancelled(place.machine.isDirectory(place.workdir)))) {
       throw new SessionError(`${place.workdir} is not a directory to open a session in`);
     }
     const driver = session.opened(place);
@@ -301,8 +323,11 @@ export class Turn implements TurnHost {
   async #settled<T>(work: Promise<T>): Promise<T> {
     const cancelled = this.#cancellation;
     let unlisten: (() => void) | undefined;
+    let unabandon: (() => void) | undefined;
     let timer: NodeJS.Timeout | undefined;
+    const { abandoned } = this.#session.agent.family.call.run;
     const stuck = new Promise<never>((_resolve, reject) => {
+      unabandon = abandoned.on(() => reject(cancelled.reason));
       unlisten = cancelled.on(() => {
         timer = setTimeout(() => reject(cancelled.reason as Error), INTERRUPT_MS);
       });
@@ -315,6 +340,7 @@ export class Turn implements TurnHost {
       throw dropped(error);
     } finally {
       unlisten?.();
+      unabandon?.();
       clearTimeout(timer);
     }
   }
@@ -411,7 +437,20 @@ export class Turn implements TurnHost {
     const session = this.#session;
     const { call } = session.agent.family;
     const whole = { ...params, ctx: call.context, session: this.#view ?? session.view } as unknown as HookParamsOf[K];
-    return asFlow(call, () => answerOf(kind, fn, whole));
+    return this.#unlessCancelled(asFlow(call, () => answerOf(kind, fn, whole)));
+  }
+
+  /** What work comes to, unless the turn is cancelled first: a hook that never answers holds no turn up. */
+  #unlessCancelled<T>(work: Promise<T>): Promise<T> {
+    if (!this.#gone) {
+      const cancelled = this.#cancellation;
+      this.#gone = new Promise<never>((_resolve, reject) => {
+        cancelled.on(() => reject(cancelled.reason as Error));
+      });
+      // A turn that is cancelled while it waits for nothing leaves this to nobody.
+      this.#gone.catch(() => {});
+    }
+    return Promise.race([work, this.#gone]);
   }
 
   #offer(tool: Tool): ReturnType<typeof offered> {

@@ -96,3 +96,47 @@ agent({ needs: ["shell"] });
 agent({ harness: "clippy" });
 // @ts-expect-error an outworlder's permission
 outworlder({ permission: {} });
+// @ts-expect-error not a need of an environment
+env({ needs: ["goal"] });
+// @ts-expect-error not a permission kind
+agent({ permission: { local: "some" } });
+// @ts-expect-error not a scope
+agent({ permission: { onlin: "none" } });
+// @ts-expect-error a tool's call is given what its schema makes
+tool({ name: "t", about: "a", takes: z.object({ n: z.number() }), call: ({ m }) => m });
+// @ts-expect-error an environment is no agent
+flow({ agents: { a: env() } }, async () => {});
+// @ts-expect-error an agent is no environment
+flow({ envs: { e: agent() } }, async () => {});
+// @ts-expect-error params are an object's schema
+flow({ params: z.string() }, async () => {});
+
+export const hooked = flow({ agents: { a: agent({ harness: "claude" }) } }, async (_task, { agents: { a }, ctx }) => {
+  a.onStop(({ said, again }) => ({ block: again < 3, reason: said }));
+  a.onStop(async () => {});
+  a.onStop(null);
+  // @ts-expect-error a stop hook answers block and reason
+  a.onStop(() => ({ allow: true }));
+  // @ts-expect-error a stop hook is given no prompt
+  a.onStop(({ prompt }) => void prompt);
+  // @ts-expect-error litellm's and others' needs are not claude's
+  a.onToolCallback(null);
+  a.onPermissionRequest(({ tool, input }) => ({ allow: tool !== "Bash", reason: String(input["command"]) }));
+  const narrow = a.derive({ permission: { online: "none" } });
+  await narrow.steer("x", { session: await narrow.spawn() });
+  await using session = await a.spawn();
+  await a.run("x", { session, budget: { duration: "5m", graceful: false }, signal: ctx.signal });
+  // @ts-expect-error a session of nothing
+  await a.run("x", { session: {} });
+  const both: [number, string] = await ctx.group(async (group) =>
+    Promise.all([group.run(async () => 1), group.run(async (signal) => String(signal.aborted))]),
+  );
+  return both;
+});
+
+export const kept = flow({ resumable: true }, async (_task, { ctx }) => {
+  const count: number = ctx.state.get("count", 0);
+  const maybe: string | undefined = ctx.state.get<string>("maybe");
+  ctx.state.set("count", count + 1);
+  return maybe;
+});

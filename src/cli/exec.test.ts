@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { FakeAgent } from "../fakes/fake-agent.ts";
+import { agent, flow, HarnessThrottled } from "../flows/index.ts";
+import { Hmz } from "../sdk/hmz.ts";
+import { follow } from "./exec.ts";
+import type { Io } from "./io.ts";
+import { main } from "./main.ts";
+
+const root = mkdtempSync(join(tmpdir(), "hmz-exec-"));
+after(() => rmSync(root, { recursive: true }));
+const home = join(root, "home");
+mkdirSync(join(root, ".hmz", "flows"), { recursive: true });
+writeFileSync(
+  join(root, ".hmz", "flows", "twice.ts"),
+  `/** Two passes. */
+import { agent, flow, z } from "hmz/flows";
+export const twice = flow(
+  { agents: { builder: agent() }, params: z.object({ again: z.string().default("again") }) },
+  async (task, { agents: { builder }, params }) => {
+    const session = await builder.spawn();
+    await builder.run(task, { session });
+    return builder.run(params.again, { session });
+  },
+);
+export const loop = flow({ name: "loop", agents: { builder: agent() } }, async (task, { agents: { builder } }) => {
+  for (;;) await builder.run(task);
+});
+export const bad = flow({ name: "bad" }, async () => {
+  throw new TypeError("no\\u001b[31m such thing");
+});
+`,
+);
+writeFileSync(
+  join(root, "script.json"),
+  JSON.stringify({
+    scenes: [
+      { steps: [{ say: "first", usage: { input: 10, output: 5 } }] },
+      { steps: [{ say: "second", usage: { input: 20, output: 6 } }] },
+    ],
+  }),
+);
+const BUILDER = "builder=native/scripted/script.json";
+
+class Heard {
+  text = "";
+  write(text: string): void {
+    this.text += text;
+  }
+}
+
+async function exec(...argv: string[]): Promise<{ status: number; stdout: string; stderr: string }> {
+  const [stdout, stderr] = [new Heard(), new Heard()];
+  const io: Io = { stdout, stderr, env: { HUMANIZE_HOME: home }, cwd: root };
+  const status = await main(["exec", ...argv], io);
+  return { status, stdout: stdout.text, stderr: stderr.text };
+}
+
+function epics(): number {
+  const shelf = join(home, "epics");
+  return existsSync(shelf) ? readdirSync(shelf).flatMap((key) => readdirSync(join(shelf, key))).length : 0;
+}
+
+test("a run: lines on stderr, answers on stdout, where its record is", async () => {
+  const { status, stdout, stderr } = await exec("-f", "twice", "-a", BUILDER, "-p", "budget.cost=5", "build it");
+  assert.equal(stdout, "first\nsecond\n");
+  const lines = stderr
+    .replace(/for \d+s/g, "for Ns")
+    .replace(/in \d+s/g, "in Ns")
+    .split("\n");
+  assert.deepEqual(lines.slice(0, -2), [
+    "● builder is working · native/scripted/script.json · build it",
+    "● first",
+    "  builder worked for Ns · 10 input · 5 output · scripted",
+    "● builder is working · native/scripted/script.json · again",
+    "● second",
+    "  builder worked for Ns · 20 input · 6 output · scripted",
+    "2 turns in Ns · 11 output",
+  ]);
+  assert.match(lines.at(-2) ?? "", /^record: .*\/epics\/.+/);
+  assert.equal(status, 0);
+});
+
+test("--json: records alone on stdout, ten keys each, one result between begins and ends", async () => {
+  const { status, stdout, stderr } = await exec(
+    "build it",
+    "--json",
+    "-f",
+    "twice",
+    "-a",
+    BUILDER,
+    "-p",
+    "again=more,budget.cost=5",
+  );
+  assert.equal(status, 0);
+  const events = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  for (const event of events) {
+    for (const key of ["at", "agent", "cli", "model", "session", "kind", "text", "whose", "tokens", "spent"]) {
+      assert.ok(key in event, key);
+    }
+  }
+  const kinds = events.map(({ kind }) => kind).filter((kind) => kind !== "text");
+  assert.deepEqual(kinds, ["begins", "result", "ends", "begins", "result", "ends"]);
+  assert.equal(events.findLast(({ kind }) => kind === "begins")?.["text"], "more");
+  assert.match(stderr, /^2 turns in \d+s · 11 output\nrecord: .*\n$/);
+});
+
+test("a task that starts with a dash follows --", async () => {
+  const { status, stderr } = await exec("-f", "twice", "-a", BUILDER, "-p", "budget.cost=5", "--", "--help");
+  assert.equal(status, 0);
+  assert.match(stderr, /· --help\n/);
+});
+
+test("a spent budget is no failure, and is said", async () => {
+  const { status, stderr } = await exec("-f", "twice:loop", "-a", BUILDER, "-p", "budget.output_tokens=5", "x");
+  assert.equal(status, 0);
+  assert.match(stderr, /\nhmz: stopped by its budget: twice:loop: its budget's output tokens are spent\nrecord: /);
+});
+
+test("a fault of the flow: its class, its message made safe, its own frames alone", async () => {
+  const { status, stderr } = await exec("-f", "twice:bad", "-p", "budget.cost=5", "x");
+  assert.equal(status, 1);
+  const lines = stderr.split("\n");
+  assert.equal(lines[0], "hmz: TypeError: no␛[31m such thing");
+  assert.match(lines[1] ?? "", /^ {4}at .*\/\.hmz\/flows\/twice\.ts:15:\d+\)?$/);
+  assert.match(lines[2] ?? "", /^record: /);
+});
+
+test("what a harness failed at is one line, without a stack", async () => {
+  const script = "builder=native/scripted/none.json";
+  const { status, stderr } = await exec("-f", "twice", "-a", script, "-p", "budget.cost=5", "x");
+  assert.equal(status, 1);
+  assert.match(stderr, /\nhmz: HarnessUnrecoverable: the script .*none\.json cannot be read.*\nrecord: .*\n$/);
+});
+
+const USAGE = "usage: hmz exec -f FLOW [-a ROLE=SPEC]… [-p KEY=VALUE]… [OPTION]… TASK\n";
+const REFUSED: readonly [string, readonly string[], string][] = [
+  ["no flow", ["x"], `${USAGE}hmz exec: error: -f is needed: which flow to run\n`],
+  ["no task", ["-f", "twice"], `${USAGE}hmz exec: error: a task is needed: what the flow is to do\n`],
+  ["two tasks", ["-f", "twice", "a", "b"], `${USAGE}hmz exec: error: 'b' is one argument too many\n`],
+  ["an unknown option", ["-f", "twice", "--wat", "x"], `${USAGE}hmz exec: error: unknown option '--wat'\n`],
+  [
+    "profiling",
+    ["-f", "twice", "--profile-environment", "x"],
+    "hmz exec: error: --profile-environment is not in this release; leave it out\n",
+  ],
+  [
+    "a spec that is written wrong",
+    ["-f", "nowhere", "-a", "builder", "x"],
+    "hmz exec: error: -a 'builder': expected <role>=<harness>[@<provider>]/<model>[:<effort>]\n",
+  ],
+  [
+    "a role given twice over two options",
+    ["-f", "twice", "-a", BUILDER, "-a", BUILDER, "x"],
+    "hmz exec: error: -a: the role 'builder' is given twice\n",
+  ],
+  ["a flow that is not there", ["-f", "nowhere", "x"], "hmz exec: error: nowhere: no flow is called 'nowhere'\n"],
+  [
+    "a missing role",
+    ["-f", "twice", "x"],
+    "hmz exec: error: twice needs an agent for 'builder'; specify each with -a ROLE=CLI/MODEL:EFFORT\n",
+  ],
+  [
+    "no budget",
+    ["-f", "twice", "-a", BUILDER, "x"],
+    "hmz exec: error: twice requires a budget: specify with -p budget.cost=...,budget.duration=...,budget.output_tokens=...\n",
+  ],
+  [
+    "an unknown param",
+    ["-f", "twice", "-a", BUILDER, "-p", "budget.cost=1,wat=2", "x"],
+    'hmz exec: error: twice: Unrecognized key: "wat"\n',
+  ],
+  [
+    "resuming",
+    ["-f", "twice", "-a", BUILDER, "-p", "budget.cost=1", "--resume", "x"],
+    "hmz exec: error: twice does not support resuming, so there is no run to resume\n",
+  ],
+];
+for (const [what, argv, said] of REFUSED) {
+  test(`refused, with 2 and no epic: ${what}`, async () => {
+    const made = epics();
+    const { status, stdout, stderr } = await exec(...argv);
+    assert.equal(stderr, said);
+    assert.equal(stdout, "");
+    assert.equal(status, 2);
+    assert.equal(epics(), made);
+  });
+}
+
+test("chat needs no budget", async () => {
+  const { status, stdout } = await exec("-f", "chat", "-a", "assistant=native/scripted/script.json", "hi");
+  assert.equal(stdout, "first\n");
+  assert.equal(status, 0);
+});
+
+test("--help fits a screen and ends with an example", async () => {
+  const { status, stdout } = await exec("--help");
+  assert.equal(status, 0);
+  const lines = stdout.trimEnd().split("\n");
+  assert.ok(lines.length <= 32);
+  assert.ok(lines.every((line) => line.length <= 80));
+  assert.match(lines.at(-2) ?? "", /^Example:/);
+});
+
+async function followed(builder: FakeAgent, run: Parameters<typeof flow>[1]): Promise<[number, string, string]> {
+  const one = flow({ name: "one", agents: { builder: agent() } }, run as never);
+  const [stdout, stderr] = [new Heard(), new Heard()];
+  const hmz = new Hmz({ workspace: root, home });
+  const io: Io = { stdout, stderr, env: {}, cwd: root };
+  const status = await follow(hmz.run(one, "x", { agents: { builder }, budget: { cost: 1 } }), io, false);
+  return [status, stdout.text, stderr.text];
+}
+
+test("a failed turn that the flow survives is shown, and is no failure of the run", async () => {
+  let asked = 0;
+  const builder = new FakeAgent({
+    reply: () => {
+      if (asked++ === 0) throw new HarnessThrottled("come back later");
+      return "ok";
+    },
+  });
+  const [status, stdout, stderr] = await followed(builder, (async (task: string, { agents }: never) => {
+    const { builder } = agents as { builder: { run(task: string): Promise<string> } };
+    await builder.run(task).catch(() => {});
+    await builder.run(task);
+  }) as never);
+  assert.equal(status, 0);
+  assert.equal(stdout, "ok\n");
+  assert.match(stderr, /✗ builder: come back later\n/);
+});
+
+for (const [signal, expected] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+] as const) {
+  test(`${signal} stops the run, and the status says so once all is released`, async () => {
+    const builder = new FakeAgent();
+    const [status, , stderr] = await followed(builder, (async (_task: string, { ctx }: never) => {
+      const { signal: stopped } = ctx as { signal: AbortSignal };
+      setImmediate(() => process.emit(signal, signal));
+      await new Promise((resolve) => stopped.addEventListener("abort", resolve));
+    }) as never);
+    assert.equal(status, expected);
+    assert.match(stderr, /^hmz: stopping; .*\nrecord: .*\n$/);
+    assert.equal(builder.closed, 1);
+    assert.equal(process.listenerCount(signal), 0);
+  });
+}

@@ -1,0 +1,34 @@
+/** How many columns of a terminal a text takes. */
+
+/** Marks that are drawn over the character before them, joiners and variation selectors. */
+const NO_WIDTH = /^(?:\p{Mn}|\p{Me}|[\u200b-\u200d])$/u;
+/** What East Asian fonts and emoji take two columns for. */
+const TWO_WIDE =
+  /^[\p{Emoji_Presentation}\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]$/u;
+
+function columnsOf(character: string): number {
+  if (character < "\u0300") return 1;
+  if (NO_WIDTH.test(character)) return 0;
+  return TWO_WIDE.test(character) ? 2 : 1;
+}
+
+/** Of one line without escape sequences. */
+export function width(line: string): number {
+  let columns = 0;
+  for (const character of line) columns += columnsOf(character);
+  return columns;
+}
+
+/** One line cut to a number of columns, an ellipsis counted in. Never longer: a line that wraps cannot be redrawn. */
+export function cutTo(line: string, most: number): string {
+  let columns = 0;
+  let kept = "";
+  let keptBeforeLast = "";
+  for (const character of line) {
+    columns += columnsOf(character);
+    if (columns > most) return most < 1 ? "" : `${keptBeforeLast}…`;
+    kept += character;
+    if (columns <= most - 1) keptBeforeLast = kept;
+  }
+  return kept;
+}

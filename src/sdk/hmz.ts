@@ -1,0 +1,94 @@
+/** hmz from a program: runs, the flows that can be run, and the record of the runs that were. */
+
+import { join, resolve } from "node:path";
+import type { Catalog, ListedFlow } from "../catalog/index.ts";
+import type { AnyFlow, Flow } from "../flows/flow.ts";
+import type { Home } from "../home/paths.ts";
+import { type EpicShelf, epicShelf } from "./epic-shelf.ts";
+import type { RunOptions } from "./prepare.ts";
+import { Run } from "./run.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The flows that can be named from the workspace. */
+export interface Flows {
+  /** As lists show them; one whose module cannot be imported is listed with why. */
+  list(): Promise<readonly ListedFlow[]>;
+  /** The flow that a ref names. @throws FlowNotFound @throws FlowRefError @throws FlowDefinitionError */
+  load(ref: string): Promise<Flow>;
+}
+
+/** One workspace. Loads nothing until it is asked for something. */
+export class Hmz {
+  readonly #workspace: string | undefined;
+  readonly #home: string | undefined;
+  readonly #env: Env;
+  readonly flows: Flows;
+  readonly epics: EpicShelf;
+
+  /**
+   * @param options.workspace Default: the current directory, read anew on each use.
+   * @param options.home Default: HUMANIZE_HOME, else `~/.hmz`.
+   * @param options.env Where keys, addresses and HUMANIZE_HOME are looked up. Default: the process's own.
+   */
+  constructor(
+    options: {
+      readonly workspace?: string | undefined;
+      readonly home?: string | undefined;
+      readonly env?: Env | undefined;
+    } = {},
+  ) {
+    this.#workspace = options.workspace;
+    this.#home = options.home;
+    this.#env = options.env ?? process.env;
+    this.flows = {
+      list: async () => (await this.#catalog()).list(),
+      load: async (ref) => (await this.#catalog()).load(ref),
+    };
+    this.epics = epicShelf({ home: () => this.#openHome(), workspace: () => this.workspace });
+  }
+
+  /** Absolute. */
+  get workspace(): string {
+    return resolve(this.#workspace ?? ".");
+  }
+
+  /**
+   * A run of a flow. Nothing has started yet: `start` and `wait` do, and reject with `Refused` where it is refused.
+   *
+   * @param flow A ref, as in `-f`, or what `flow()` returned.
+   */
+  run(flow: string | AnyFlow, task: string, options: RunOptions = {}): Run {
+    return new Run({
+      flow,
+      task,
+      options,
+      workspace: this.workspace,
+      env: this.#env,
+      home: () => this.#openHome(),
+      catalog: () => this.#catalog(),
+    });
+  }
+
+  async #openHome(): Promise<Home> {
+    const { Home } = await import("../home/paths.ts");
+    return this.#home === undefined ? Home.of(this.#env) : new Home(this.#home);
+  }
+
+  async #catalog(): Promise<Catalog> {
+    const [{ createCatalog }, { machineDir }] = await Promise.all([
+      import("../catalog/index.ts"),
+      import("../home/paths.ts"),
+    ]);
+    return createCatalog({ workspace: this.workspace, cache: strippedCache(() => machineDir(this.#env)) });
+  }
+}
+
+/** Where stripped TypeScript is kept; `undefined` where this machine's directory is not safe to keep code in. */
+function strippedCache(machineDir: () => string): string | undefined {
+  try {
+    return join(machineDir(), "stripped");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,173 @@
+/** `hmz exec` as a process: what only a process has, signals, pipes and what a flow prints. */
+
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = mkdtempSync(join(tmpdir(), "hmz-exec-"));
+after(() => rmSync(root, { recursive: true }));
+mkdirSync(join(root, ".hmz", "flows"), { recursive: true });
+writeFileSync(
+  join(root, ".hmz", "flows", "odd.ts"),
+  `import { agent, flow } from "hmz/flows";
+export const says = flow({ name: "says", agents: { builder: agent() } }, async (task, { agents: { builder } }) => {
+  console.log("from the flow");
+  console.error("to stderr");
+  process.stdout.write(new TextEncoder().encode("é".repeat(3) + "\\n"));
+  await builder.run(task);
+});
+export const waits = flow({ name: "waits" }, async (_task, { ctx }) => {
+  console.log("ready");
+  try {
+    await new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)));
+  } finally {
+    console.log("cleaned up");
+  }
+});
+export const deaf = flow({ name: "deaf" }, async () => {
+  console.log("ready");
+  setInterval(() => {}, 1_000);
+  await new Promise(() => {});
+});
+export const lingers = flow({ name: "lingers" }, async () => {
+  setInterval(() => {}, 1_000);
+});
+export const crashes = flow({ name: "crashes" }, async (_task, { ctx }) => {
+  setTimeout(() => {
+    throw new RangeError("in a timer");
+  }, 1);
+  await new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)));
+});
+export const forgets = flow({ name: "forgets" }, async () => {
+  void Promise.reject(new Error("forgotten"));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+});
+`,
+);
+writeFileSync(join(root, "script.json"), JSON.stringify({ scenes: [{ steps: [{ say: "answer" }] }] }));
+
+const HMZ = fileURLToPath(new URL("../../bin/hmz.js", import.meta.url));
+
+interface Ran {
+  readonly child: ChildProcess;
+  readonly ended: Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }>;
+  /** Resolves once either stream holds a text. */
+  said(text: string): Promise<void>;
+}
+
+function exec(argv: readonly string[], env: Readonly<Record<string, string>> = {}): Ran {
+  const child = spawn(process.execPath, ["--conditions=hmz-source", HMZ, "exec", "-p", "budget.cost=5", ...argv], {
+    cwd: root,
+    env: { PATH: process.env["PATH"], HOME: root, HUMANIZE_HOME: join(root, "home"), TMPDIR: root, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const heard = { stdout: "", stderr: "" };
+  let waiting = (): void => {};
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    heard.stdout += text;
+    waiting();
+  });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    heard.stderr += text;
+    waiting();
+  });
+  return {
+    child,
+    ended: new Promise((resolve) => child.on("close", (code, signal) => resolve({ code, signal, ...heard }))),
+    said: (text) =>
+      new Promise((resolve) => {
+        waiting = () => {
+          if (heard.stdout.includes(text) || heard.stderr.includes(text)) resolve();
+        };
+        waiting();
+      }),
+  };
+}
+
+function howItEnded(stderr: string): unknown {
+  const directory = /^record: (.*)$/m.exec(stderr)?.[1] ?? "";
+  const last = readFileSync(join(directory, "epic.jsonl"), "utf8").trimEnd().split("\n").at(-1) ?? "";
+  return (JSON.parse(last) as { how?: unknown }).how;
+}
+
+test("what a flow prints: to its streams, and under --json to stderr alone", async () => {
+  const argv = ["-f", "odd:says", "-a", "builder=native/scripted/script.json", "x"];
+  const plain = await exec(argv).ended;
+  assert.equal(plain.code, 0);
+  assert.equal(plain.stdout, "from the flow\nééé\nanswer\n");
+  assert.match(plain.stderr, /^to stderr\n● builder is working/);
+  const json = await exec([...argv, "--json"]).ended;
+  assert.equal(json.code, 0);
+  assert.ok(json.stdout.split("\n").every((line) => line === "" || line.startsWith('{"at":')));
+  assert.match(json.stderr, /^from the flow\nto stderr\nééé\n/);
+});
+
+for (const [signal, status] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+] as const) {
+  test(`${signal}: the flow's finally blocks run, the record says stopped`, async () => {
+    const run = exec(["-f", "odd:waits", "x"]);
+    await run.said("ready");
+    run.child.kill(signal);
+    const { code, stdout, stderr } = await run.ended;
+    assert.equal(code, status);
+    assert.equal(stdout, "ready\ncleaned up\n");
+    assert.equal(howItEnded(stderr), "stopped");
+  });
+}
+
+test("under nohup a HUP is ignored, though Node took its disposition away", async () => {
+  const run = exec(["-f", "odd:waits", "x"], { _: "/usr/bin/nohup" });
+  await run.said("ready");
+  run.child.kill("SIGHUP");
+  run.child.kill("SIGTERM");
+  const { code, stderr } = await run.ended;
+  // Whichever of the two is heard first, a HUP that counted would be the status.
+  assert.equal(code, 143);
+  assert.equal(howItEnded(stderr), "stopped");
+});
+
+test("a second ^C does not wait for a flow that listens to nothing; its record is still ended", async () => {
+  const run = exec(["-f", "odd:deaf", "x"]);
+  await run.said("ready");
+  run.child.kill("SIGINT");
+  // Two of one signal at once are one.
+  await run.said("hmz: stopping");
+  run.child.kill("SIGINT");
+  const { code, stderr } = await run.ended;
+  assert.equal(code, 130);
+  assert.equal(howItEnded(stderr), "stopped");
+});
+
+test("what a flow leaves open does not hold the process", async () => {
+  const { code } = await exec(["-f", "odd:lingers", "x"]).ended;
+  assert.equal(code, 0);
+});
+
+test("an error that nothing could catch fails the run with itself, after all was released", async () => {
+  const { code, stderr } = await exec(["-f", "odd:crashes", "x"]).ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /^hmz: RangeError: in a timer\n {4}at .*odd\.ts:\d+:\d+\)\n/);
+  assert.equal(howItEnded(stderr), "failed");
+});
+
+test("a promise that the flow forgot is noted, and ends nothing", async () => {
+  const { code, stderr } = await exec(["-f", "odd:forgets", "x"]).ended;
+  assert.equal(code, 0);
+  assert.match(stderr, /^hmz: Error: forgotten \(a promise that the flow does not wait for\)\n/);
+  assert.equal(howItEnded(stderr), "done");
+});
+
+test("a reader of stdout that leaves does not end the run", async () => {
+  const run = exec(["-f", "odd:says", "-a", "builder=native/scripted/script.json", "--json", "x"]);
+  run.child.stdout?.destroy();
+  const { code, stderr } = await run.ended;
+  assert.equal(code, 0);
+  assert.equal(howItEnded(stderr), "done");
+});
