@@ -445,7 +445,7 @@ export class Turn implements TurnHost {
     if (!this.#gone) {
       const cancelled = this.#cancellation;
       this.#gone = new Promise<never>((_resolve, reject) => {
-        cancelled.on(() => reject(cancelled.reason as Error));
+        cancelled.on(() => reject(cancelled.reason));
       });
       // A turn that is cancelled while it waits for nothing leaves this to nobody.
       this.#gone.catch(() => {});

@@ -1,12 +1,11 @@
 /** `hmz exec` as a process: what only a process has, signals, pipes and what a flow prints. */
 
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { execIn, howItEnded } from "../support/exec-process.ts";
 
 const root = mkdtempSync(join(tmpdir(), "hmz-exec-"));
 after(() => rmSync(root, { recursive: true }));
@@ -50,49 +49,7 @@ export const forgets = flow({ name: "forgets" }, async () => {
 );
 writeFileSync(join(root, "script.json"), JSON.stringify({ scenes: [{ steps: [{ say: "answer" }] }] }));
 
-const HMZ = fileURLToPath(new URL("../../bin/hmz.js", import.meta.url));
-
-interface Ran {
-  readonly child: ChildProcess;
-  readonly ended: Promise<{ code: number | null; signal: string | null; stdout: string; stderr: string }>;
-  /** Resolves once either stream holds a text. */
-  said(text: string): Promise<void>;
-}
-
-function exec(argv: readonly string[], env: Readonly<Record<string, string>> = {}): Ran {
-  const child = spawn(process.execPath, ["--conditions=hmz-source", HMZ, "exec", "-p", "budget.cost=5", ...argv], {
-    cwd: root,
-    env: { PATH: process.env["PATH"], HOME: root, HUMANIZE_HOME: join(root, "home"), TMPDIR: root, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const heard = { stdout: "", stderr: "" };
-  let waiting = (): void => {};
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-    heard.stdout += text;
-    waiting();
-  });
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    heard.stderr += text;
-    waiting();
-  });
-  return {
-    child,
-    ended: new Promise((resolve) => child.on("close", (code, signal) => resolve({ code, signal, ...heard }))),
-    said: (text) =>
-      new Promise((resolve) => {
-        waiting = () => {
-          if (heard.stdout.includes(text) || heard.stderr.includes(text)) resolve();
-        };
-        waiting();
-      }),
-  };
-}
-
-function howItEnded(stderr: string): unknown {
-  const directory = /^record: (.*)$/m.exec(stderr)?.[1] ?? "";
-  const last = readFileSync(join(directory, "epic.jsonl"), "utf8").trimEnd().split("\n").at(-1) ?? "";
-  return (JSON.parse(last) as { how?: unknown }).how;
-}
+const exec = execIn(root);
 
 test("what a flow prints: to its streams, and under --json to stderr alone", async () => {
   const argv = ["-f", "odd:says", "-a", "builder=native/scripted/script.json", "x"];
