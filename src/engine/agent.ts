@@ -30,6 +30,8 @@ export interface Family {
   readonly call: Call;
   readonly role: string;
   readonly hooks: Hooks;
+  /** The moments that a hook hangs on: made anew when that changes, so that a turn that began keeps its own. */
+  hung: ReadonlySet<HookKind>;
 }
 
 export interface AgentRecord {
@@ -48,7 +50,7 @@ export function filledAgent(
 ): AgentRecord {
   const { permission, skills, tools, clis, callbacks } = role;
   return {
-    family: { kind: "agent", driver, call, role: role.name, hooks: {} },
+    family: { kind: "agent", driver, call, role: role.name, hooks: {}, hung: new Set() },
     grant: { needs, permission, skills, tools, clis, callbacks },
   };
 }

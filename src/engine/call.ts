@@ -47,6 +47,7 @@ export class Call {
   readonly #children = new Set<Call>();
   #turnsUnderWay = 0;
   #turnsAtRest: (() => void)[] = [];
+  #scope: Scope | undefined;
   #ended = false;
   #over = false;
   #whenOver: (() => void)[] = [];
@@ -65,6 +66,11 @@ export class Call {
 
   get ref(): string {
     return this.definition.identity.ref;
+  }
+
+  /** What the call's own code runs under, group members apart. */
+  get scope(): Scope {
+    return (this.#scope ??= new Scope(this));
   }
 
   get ended(): boolean {
@@ -115,7 +121,7 @@ export class Call {
     run.began(this);
     let how: Ending = "failed";
     try {
-      const result = await this.#outcome(asking.run(new Scope(this), async () => definition.run(task, whole)));
+      const result = await this.#outcome(asking.run(this.scope, async () => definition.run(task, whole)));
       how = "done";
       return result;
     } catch (error) {
@@ -319,7 +325,7 @@ export function cancellationOf(call: Call): Cancellation {
 
 /** Runs a function as a call's flow: what it calls and loads is that flow's doing. */
 export function asFlow<T>(call: Call, fn: () => T): T {
-  return asking.run(new Scope(call), fn);
+  return asking.run(call.scope, fn);
 }
 
 function ownBudget(given: unknown): Budget {

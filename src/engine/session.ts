@@ -140,7 +140,7 @@ export class SessionRecord {
     forgotten.unregister(this);
     const { call, hooks } = this.agent.family;
     this.under?.cancel(new SessionError(`${this.agent.family.role}: the session is over`));
-    await this.under?.atRest;
+    await this.under?.comesToRest();
     try {
       if (this.#begun) {
         const fn = hook(hooks, "session_end");

@@ -10,14 +10,7 @@ import {
   SessionError,
   UnsupportedOperation,
 } from "../flows/errors.ts";
-import {
-  HOOK_KINDS,
-  type HookFn,
-  type HookKind,
-  type HookParams,
-  type HookParamsOf,
-  type HookResultOf,
-} from "../flows/hooks.ts";
+import { type HookFn, type HookKind, type HookParams, type HookParamsOf, type HookResultOf } from "../flows/hooks.ts";
 import type { Tool } from "../flows/tool.ts";
 import type { AgentRecord } from "./agent.ts";
 import { asFlow, cancellationOf } from "./call.ts";
@@ -26,14 +19,12 @@ import { atInstant, within } from "./deadline.ts";
 import { envOf } from "./environment.ts";
 import { type HarnessEvent, TOKEN_KINDS, type TokenKind, type TurnEvent } from "./events.ts";
 import { answerOf, hook, HOOK_TIMEOUT_MS } from "./hooks.ts";
+import { Interruption } from "./interruption.ts";
 import { offered } from "./offer.ts";
 import type { Answer, Place, SessionDriver, Spend, TurnHost, TurnSetup, Verdict } from "./ports.ts";
 import { jsonSchema, readAnswer } from "./schema.ts";
 import type { SessionRecord } from "./session.ts";
 import { exceeded, Ledger } from "./spend.ts";
-
-/** How long a harness is waited for once its turn was interrupted. */
-const INTERRUPT_MS = 30_000;
 
 /** How often a stop hook may keep a turn going on the same answer and for the same reason: more is a hook stuck. */
 const SAME_STOPS = 10;
@@ -113,14 +104,11 @@ export class Turn implements TurnHost {
   #steers: string[] = [];
   #driver: SessionDriver | undefined;
   #taking = false;
-  /** Rejects once the turn is cancelled; made for the first that waits for it. */
-  #gone: Promise<never> | undefined;
   /** Whether the turn takes no more prompts. */
   #over = false;
-  #rest!: () => void;
-  readonly atRest = new Promise<void>((resolve) => {
-    this.#rest = resolve;
-  });
+  #atRest = false;
+  #rest: (() => void) | undefined;
+  readonly #interruption: Interruption;
 
   constructor(
     session: SessionRecord,
@@ -137,6 +125,12 @@ export class Turn implements TurnHost {
     this.command = command;
     this.#ledger = new Ledger(call.ledger, budget === undefined ? undefined : readBudget(budget), this.#startedAt);
     this.#number = call.run.nextTurn();
+    this.#interruption = new Interruption(this.#cancellation, call.run.abandoned);
+  }
+
+  /** Resolves once the turn is over. */
+  async comesToRest(): Promise<void> {
+    if (!this.#atRest) await new Promise<void>((resolve) => (this.#rest = resolve));
   }
 
   /** Throws where the turn's own budget would cut it off before it has spent anything. */
@@ -174,6 +168,7 @@ export class Turn implements TurnHost {
       throw failure;
     } finally {
       for (const step of undo) step();
+      this.#interruption.end();
       const ms = this.#seconds === undefined ? Date.now() - this.#startedAt : this.#seconds * 1_000;
       this.#ledger.lasted(ms);
       session.lasted(ms);
@@ -183,7 +178,8 @@ export class Turn implements TurnHost {
       // A driver may keep hold of its last turn.
       this.#view = undefined;
       call.turnEnds();
-      this.#rest();
+      this.#atRest = true;
+      this.#rest?.();
     }
   }
 
@@ -262,18 +258,17 @@ export class Turn implements TurnHost {
   /** The session's harness, started where the turn works, or carried there. */
   async #ready(): Promise<SessionDriver> {
     const session = this.#session;
-    const { hooks } = session.agent.family;
     const place = this.#place;
     const moved = session.place?.machine !== place.machine || session.place.workdir !== place.workdir;
-    if (moved && !(await this.#unlessCancelled(place.machine.isDirectory(place.workdir)))) {
+    if (moved && !(await this.#interruption.unlessCancelled(place.machine.isDirectory(place.workdir)))) {
       throw new SessionError(`${place.workdir} is not a directory to open a session in`);
     }
     const driver = session.opened(place);
     this.#driver = driver;
     this.#setup = {
       place,
-      hung: new Set(HOOK_KINDS.filter((kind) => hooks[kind] !== undefined)),
-      tools: session.tools.map((tool) => this.#offer(tool)),
+      hung: session.agent.family.hung,
+      tools: session.tools.length === 0 ? NO_TOOLS : session.tools.map((tool) => this.#offer(tool)),
       schema: this.#schema && jsonSchema(this.#schema),
       zod: this.#schema,
     };
@@ -319,29 +314,12 @@ export class Turn implements TurnHost {
     }
   }
 
-  /** What the driver's work comes to. Once cancelled, the driver is waited for, but not for ever. */
+  /** What the driver's work comes to. */
   async #settled<T>(work: Promise<T>): Promise<T> {
-    const cancelled = this.#cancellation;
-    let unlisten: (() => void) | undefined;
-    let unabandon: (() => void) | undefined;
-    let timer: NodeJS.Timeout | undefined;
-    const { abandoned } = this.#session.agent.family.call.run;
-    const stuck = new Promise<never>((_resolve, reject) => {
-      unabandon = abandoned.on(() => reject(cancelled.reason));
-      unlisten = cancelled.on(() => {
-        timer = setTimeout(() => reject(cancelled.reason as Error), INTERRUPT_MS);
-      });
-    });
     try {
-      const done = await Promise.race([work, stuck]);
-      cancelled.throwIfCancelled();
-      return done;
+      return await this.#interruption.comesToRest(work);
     } catch (error) {
       throw dropped(error);
-    } finally {
-      unlisten?.();
-      unabandon?.();
-      clearTimeout(timer);
     }
   }
 
@@ -437,20 +415,7 @@ export class Turn implements TurnHost {
     const session = this.#session;
     const { call } = session.agent.family;
     const whole = { ...params, ctx: call.context, session: this.#view ?? session.view } as unknown as HookParamsOf[K];
-    return this.#unlessCancelled(asFlow(call, () => answerOf(kind, fn, whole)));
-  }
-
-  /** What work comes to, unless the turn is cancelled first: a hook that never answers holds no turn up. */
-  #unlessCancelled<T>(work: Promise<T>): Promise<T> {
-    if (!this.#gone) {
-      const cancelled = this.#cancellation;
-      this.#gone = new Promise<never>((_resolve, reject) => {
-        cancelled.on(() => reject(cancelled.reason));
-      });
-      // A turn that is cancelled while it waits for nothing leaves this to nobody.
-      this.#gone.catch(() => {});
-    }
-    return Promise.race([work, this.#gone]);
+    return this.#interruption.unlessCancelled(asFlow(call, () => answerOf(kind, fn, whole)));
   }
 
   #offer(tool: Tool): ReturnType<typeof offered> {
@@ -481,6 +446,7 @@ type OfTurnEvent = TurnEvent extends infer E
   : never;
 
 const FAILED = Symbol("a hook failed");
+const NO_TOOLS: TurnSetup["tools"] = [];
 
 function read<S extends z.ZodType>(answer: Answer, schema: S): z.output<S> {
   if (answer.structured !== undefined) {

@@ -149,9 +149,16 @@ class AgentView {
     if (need) this.#assertGranted(need, `a ${kind} hook`);
     if (fn !== null && typeof fn !== "function")
       throw new TypeError(`${this.role}: a ${kind} hook is a function, or null`);
-    const { hooks } = this.#agent.family;
-    if (fn === null) delete hooks[kind];
-    else Object.assign(hooks, { [kind]: fn });
+    const { family } = this.#agent;
+    const hung = new Set(family.hung);
+    if (fn === null) {
+      delete family.hooks[kind];
+      hung.delete(kind);
+    } else {
+      Object.assign(family.hooks, { [kind]: fn });
+      hung.add(kind);
+    }
+    family.hung = hung;
   }
 
   #assertGranted(need: AgentNeed, what: string): void {

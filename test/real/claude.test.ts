@@ -56,7 +56,7 @@ describe("the real Claude Code: a turn", () => {
   });
 
   test("a sub-agent is told from its start to its end, and what it spends counts", async () => {
-    const own = await startBench();
+    await using own = await startBench();
     const session = own.session();
     const seen: string[] = [];
     const { text, host } = await turn(
@@ -82,7 +82,6 @@ describe("the real Claude Code: a turn", () => {
     const inside = host.events.find((event) => event.kind === "tool" && event.tool === "Bash");
     assert.equal(inside?.kind === "tool" ? inside.whose : "none", about[0]?.whose);
     assert.deepEqual(totalOf(host.spends), served(own.server));
-    await own.close();
   });
 
   test("a question reaches the person, and goes unanswered where nobody is there", async () => {
@@ -182,7 +181,7 @@ describe("the real Claude Code: a turn", () => {
   });
 
   test("the person's hooks do not run, and what they wrote for the agent to read is read", async () => {
-    const own = await startBench();
+    await using own = await startBench();
     await mkdir(join(own.home, "config"), { recursive: true });
     await writeFile(
       join(own.home, "config", "settings.json"),
@@ -199,11 +198,10 @@ describe("the real Claude Code: a turn", () => {
     await readFile(join(own.home, "work", "ran.txt"));
     await assert.rejects(readFile(join(own.home, "hooked")));
     assert.ok(own.server.requests.some(({ body }) => JSON.stringify(body).includes("MEMORY-OF-THE-PROJECT")));
-    await own.close();
   });
 
   test("where a policy forbids running without approvals, requests are answered yes", async () => {
-    const own = await startBench();
+    await using own = await startBench();
     await mkdir(join(own.home, "config"), { recursive: true });
     const settings = { permissions: { disableBypassPermissionsMode: "disable" } };
     await writeFile(join(own.home, "config", "settings.json"), JSON.stringify(settings));
@@ -211,13 +209,12 @@ describe("the real Claude Code: a turn", () => {
     const { host } = await turn(own, session, [{ sh: "touch allowed.txt" }, { text: "end" }]);
     await readFile(join(own.home, "work", "allowed.txt"));
     assert.equal(host.events.filter((event) => event.kind === "notice" && /policy/.test(event.text)).length, 1);
-    await own.close();
   });
 });
 
 describe("the real Claude Code: what is spent is what the model served", () => {
   test("over turns, a restart, a fork and a turn interrupted before it was answered", async () => {
-    const own = await startBench();
+    await using own = await startBench();
     const session = own.session();
     const spends = [];
     const take = async (taker: typeof session, steps: readonly Step[], setup = own.setup): Promise<void> => {
@@ -243,11 +240,10 @@ describe("the real Claude Code: what is spent is what the model served", () => {
     spends.push(...host.spends);
     await take(session, [{ text: "seven" }]);
     assert.deepEqual(totalOf(spends), served(own.server));
-    await own.close();
   });
 
   test("a turn that is cut while it speaks pays what the model had told", async () => {
-    const own = await startBench();
+    await using own = await startBench();
     const session = own.session();
     await session.ready(own.setup);
     const host = new RecordingHost(own.setup);
@@ -263,17 +259,15 @@ describe("the real Claude Code: what is spent is what the model served", () => {
     assert.deepEqual([told.input, told.cache_read, told.cache_write], [gave.input, gave.cache_read, gave.cache_write]);
     // The CLI estimates the words of an answer that was cut; the server had told of one token.
     assert.ok((told.output ?? 0) >= (gave.output ?? 0) && (told.output ?? 0) < 60, JSON.stringify(told));
-    await own.close();
   });
 
   test("a failed turn is paid too", async () => {
-    const own = await startBench();
+    await using own = await startBench();
     const session = own.session();
     const host = new RecordingHost(own.setup);
     await session.ready(own.setup);
     await assert.rejects(session.take(`x ${scripted([{ sh: "true" }, { status: 400 }])}`, host));
     assert.deepEqual(totalOf(host.spends), served(own.server));
-    await own.close();
   });
 });
 
@@ -348,7 +342,7 @@ describe("the real Claude Code: failures", () => {
   });
 
   test("killed in the middle of a turn: the next one carries the conversation on", async () => {
-    const own = await startBench();
+    await using own = await startBench();
     const session = own.session();
     await turn(own, session, [{ text: "before" }]);
     const id = session.id;
@@ -366,11 +360,10 @@ describe("the real Claude Code: failures", () => {
     assert.ok(conversation.some(({ text }) => text.includes("before")));
     await session.close();
     assert.deepEqual(await processesWith(own.home), []);
-    await own.close();
   });
 
   test("a spent subscription says when it may be used again, and is not tried again", async () => {
-    const own = await startBench();
+    await using own = await startBench();
     const { ANTHROPIC_API_KEY: _, ...env } = own.env;
     const session = own.session({ options: { env: { ...env, CLAUDE_CODE_OAUTH_TOKEN: "scripted" } } });
     const resets = Math.floor(Date.now() / 1000) + 3600;
@@ -387,7 +380,6 @@ describe("the real Claude Code: failures", () => {
       return error instanceof HarnessThrottled && /limit/.test(error.message) && error.message.includes(time);
     });
     assert.equal(own.server.requests.filter(({ step }) => step?.status === 429).length, 1);
-    await own.close();
   });
 
   test("a program that is not there", async () => {
@@ -396,7 +388,7 @@ describe("the real Claude Code: failures", () => {
   });
 
   test("nothing is left after a close, whatever was under way", async () => {
-    const own = await startBench();
+    await using own = await startBench();
     const session = own.session();
     await session.ready(own.setup);
     const host = new RecordingHost(own.setup);
@@ -407,7 +399,6 @@ describe("the real Claude Code: failures", () => {
     await session.close();
     await rejected;
     assert.deepEqual(await processesWith(own.home), []);
-    await own.close();
   });
 });
 

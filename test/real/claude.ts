@@ -26,6 +26,7 @@ export interface Bench {
   /** A session of a driver of its own. */
   session(more?: { options?: Partial<ClaudeOptions>; opening?: Partial<Opening> }): SessionDriver;
   close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export async function startBench(): Promise<Bench> {
@@ -49,6 +50,11 @@ export async function startBench(): Promise<Bench> {
     drivers.push(made);
     return made;
   };
+  const close = async (): Promise<void> => {
+    await Promise.all(drivers.map((driver) => driver.close()));
+    await server.close();
+    await rm(home, { recursive: true, force: true });
+  };
   return {
     server,
     home,
@@ -57,11 +63,8 @@ export async function startBench(): Promise<Bench> {
     driver,
     session: ({ options = {}, opening = {} } = {}) =>
       driver(options).open({ role: "worker", permission: permission(), skills: [], callbacks: {}, ...opening }),
-    async close() {
-      await Promise.all(drivers.map((driver) => driver.close()));
-      await server.close();
-      await rm(home, { recursive: true, force: true });
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

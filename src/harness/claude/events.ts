@@ -100,7 +100,9 @@ export class Narrator {
 
   #resultOf(use: string, text: string): readonly Told[] {
     const subagent = this.#subagents.get(use);
-    return subagent === undefined || subagent.background ? [] : this.#stopped(use, subagent.said || text);
+    if (subagent === undefined || subagent.background) return [];
+    // Older releases put remarks for the agent after the report.
+    return this.#stopped(use, subagent.said || text.replace(/\nagentId: [^]*$/, ""));
   }
 
   #stopped(use: string, said: string): readonly Told[] {

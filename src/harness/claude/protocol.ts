@@ -212,7 +212,7 @@ function parseSystem(line: Fields): WireMessage {
         subtype,
         task_id: textOf(line["task_id"]),
         tool_use_id: textOf(line["tool_use_id"]),
-        is_backgrounded: line["is_backgrounded"] !== false,
+        is_backgrounded: line["is_backgrounded"] === true,
         status: textOf(line["status"]) || textOf(fieldsOf(line["patch"])["status"]),
         summary: textOf(line["summary"]),
       };
