@@ -233,6 +233,7 @@ export function agentDriverConformance(name: string, make: () => Promise<Subject
     needing(["give"], "a turn with a schema gives its object", async () => {
       const session = open();
       const schema = {
+        $schema: "https://json-schema.org/draft/2020-12/schema",
         type: "object",
         properties: { count: { type: "number" } },
         required: ["count"],

@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
+import { z } from "zod";
 import {
   HarnessDropped,
   HarnessKilled,
@@ -103,7 +104,7 @@ describe("the real Claude Code: a turn", () => {
       },
     };
     const offered: (readonly string[])[] = [];
-    const { host } = await turn(bench, session, [ask, { text: "asked" }], {
+    await turn(bench, session, [ask, { text: "asked" }], {
       answers: {
         askUser: async (_question, options) => {
           offered.push(options);
@@ -112,7 +113,6 @@ describe("the real Claude Code: a turn", () => {
       },
     });
     assert.deepEqual(offered, [["Red", "Blue"]]);
-    assert.ok(host.events.some((event) => event.kind === "asks" && event.text === "Which colour?"));
     assert.match(lastToolResult(), /Which colour\?.*Blue/);
     const { text } = await turn(bench, session, [ask, { text: "went on" }]);
     assert.equal(text, "went on");
@@ -157,6 +157,19 @@ describe("the real Claude Code: a turn", () => {
     ]);
     assert.equal(text, "could not");
     await assert.rejects(readFile(path));
+    await session.close();
+  });
+
+  test("schemas as zod writes them are taken; what is no object is said as text", async () => {
+    const session = bench.session();
+    const inner = z.object({ name: z.string().regex(/^[a-z]+$/), when: z.iso.datetime().optional() });
+    const shapes = z.object({ items: z.array(inner), kind: z.enum(["a", "b"]), either: z.union([z.string(), inner]) });
+    const setup = { ...bench.setup, schema: z.toJSONSchema(shapes, { reused: "ref" }) };
+    const value = { items: [{ name: "x" }], kind: "a", either: { name: "y" } };
+    const given = await turn(bench, session, [{ tool: "StructuredOutput", input: value }], { setup });
+    assert.deepEqual(given.structured, value);
+    const list = { ...bench.setup, schema: z.toJSONSchema(z.array(z.string())) };
+    assert.equal((await turn(bench, session, [{ text: '["said"]' }], { setup: list })).text, '["said"]');
     await session.close();
   });
 

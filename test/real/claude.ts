@@ -1,6 +1,6 @@
 /** The real Claude Code, against the scripted model server, in a home of its own. */
 
-import { mkdir, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Tokens } from "../../src/engine/events.ts";
@@ -16,6 +16,8 @@ import { startModelServer, type ModelServer } from "../model-server/server.ts";
 /** Another release of it, where `HMZ_TEST_CLAUDE` names its program. */
 export const PROGRAM = process.env["HMZ_TEST_CLAUDE"] ?? join(import.meta.dirname, "node_modules", ".bin", "claude");
 export const MODEL = "scripted-model";
+
+export { processesWith } from "../conformance/processes.ts";
 
 export interface Bench {
   readonly server: ModelServer;
@@ -92,17 +94,6 @@ export function served(server: ModelServer): Readonly<Record<string, Tokens>> {
 
 function tokensOf({ input, output, cacheRead, cacheWrite }: ServedTokens): Tokens {
   return { input, output, cache_read: cacheRead, cache_write: cacheWrite };
-}
-
-/** The processes of this machine that have a text in their environment. */
-export async function processesWith(mark: string): Promise<readonly number[]> {
-  const found: number[] = [];
-  for (const entry of await readdir("/proc")) {
-    if (!/^\d+$/.test(entry) || Number(entry) === process.pid) continue;
-    const environment = await readFile(`/proc/${entry}/environ`, "utf8").catch(() => "");
-    if (environment.includes(mark)) found.push(Number(entry));
-  }
-  return found;
 }
 
 /** Claude Code as a subject of the conformance suite. */

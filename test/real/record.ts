@@ -98,7 +98,14 @@ for (const [name, scene] of Object.entries(SCENES)) {
     .trim()
     .split("\n")
     .flatMap((line) => trimmed(JSON.parse(line)));
-  const text = lines.map((line) => `${JSON.stringify(line).replaceAll(bench.home, "/home/person")}\n`).join("");
+  const text = lines
+    .map(
+      (line) =>
+        `${JSON.stringify(line)
+          .replaceAll(/"output_file":"[^"]*"/g, '"output_file":""')
+          .replaceAll(bench.home, "/home/person")}\n`,
+    )
+    .join("");
   await writeFile(join(FIXTURES, `${name}.jsonl`), text);
   console.log(`${name}: ${lines.length} lines`);
   await rm(folder, { recursive: true });

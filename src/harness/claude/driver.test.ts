@@ -30,6 +30,7 @@ test("a recorded turn, and the next one on the same process", async () => {
       ["reasoning", "hm"],
       ["text", "Working."],
       ["tool", "Bash echo hi"],
+      ["tool-ends", "hi"],
       ["text", "one"],
     ],
   );

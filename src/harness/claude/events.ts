@@ -24,6 +24,8 @@ interface Subagent {
 /** Follows one turn. */
 export class Narrator {
   readonly #subagents = new Map<string, Subagent>();
+  /** The tools in use, by the id of the use. */
+  readonly #tools = new Map<string, string>();
   /** The agent's own last text. */
   lastText = "";
 
@@ -33,7 +35,9 @@ export class Narrator {
         return this.#assistant(message);
       case "user":
         return message.content.flatMap((block) =>
-          block.type === "tool_result" ? this.#resultOf(block.tool_use_id, block.text) : [],
+          block.type === "tool_result"
+            ? [...this.#came(block, message.parent_tool_use_id), ...this.#resultOf(block.tool_use_id, block.text)]
+            : [],
         );
       case "task": {
         const subagent = this.#subagents.get(message.tool_use_id);
@@ -84,6 +88,7 @@ export class Narrator {
       }
       if (block.type !== "tool_use") return [];
       const { id, name, input } = block;
+      this.#tools.set(id, name);
       const used = event({ kind: "tool", text: toolLine(name, input), tool: name, input, use: id, ...by });
       if (!SUBAGENT_TOOLS.has(name)) return [used];
       const subagent = textOf(input["subagent_type"]) || "general-purpose";
@@ -96,6 +101,18 @@ export class Narrator {
         { kind: "subagent-started", subagent, task },
       ];
     });
+  }
+
+  /** What came of a tool: why it failed, the first line of what a command or a tool of the flow's own said. */
+  #came(result: ToolResult, whose: string): readonly Told[] {
+    const { tool_use_id: use, is_error: failed } = result;
+    const tool = this.#tools.get(use);
+    if (tool === undefined) return [];
+    this.#tools.delete(use);
+    const telling = failed || tool === "Bash" || tool.startsWith("mcp__");
+    // The reason of a refusal is marked up for the model.
+    const text = telling ? oneLine(firstLine(result.text.replace(/<\/?tool_use_error>/g, "")), LINE) : "";
+    return [event({ kind: "tool-ends", text, tool, use, failed, ...(whose === "" ? {} : { whose }) })];
   }
 
   #resultOf(use: string, text: string): readonly Told[] {
@@ -114,6 +131,12 @@ export class Narrator {
       { kind: "subagent-stopped", subagent: subagent.name, said },
     ];
   }
+}
+
+type ToolResult = Extract<Extract<WireMessage, { type: "user" }>["content"][number], { type: "tool_result" }>;
+
+function firstLine(text: string): string {
+  return text.trim().split(/[\r\n]+/)[0] ?? "";
 }
 
 function event(event: HarnessEvent): Told {

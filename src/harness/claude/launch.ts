@@ -1,6 +1,6 @@
 /** How a `claude` process is started for a turn: its arguments, and what it is told before the first prompt. */
 
-import type { TurnSetup } from "../../engine/ports.ts";
+import type { JsonSchema, TurnSetup } from "../../engine/ports.ts";
 import type { Permission } from "../../flows/permission.ts";
 import type { Fields } from "./fields.ts";
 import { FLOW_SERVER } from "./tools.ts";
@@ -38,6 +38,7 @@ export function launchOf({ model, effort, permission, setup, goal }: LaunchOptio
   const mode = modeOf(permission, setup);
   const gates = setup.hung.has("pre_tool_use");
   const offers = setup.tools.length > 0;
+  const schema = objectSchema(setup.schema);
   const rest = [
     ...(model === "" ? [] : ["--model", model]),
     ...(effort === "" || effort === "auto" ? [] : ["--effort", effort === "ultracode" ? "xhigh" : effort]),
@@ -47,7 +48,7 @@ export function launchOf({ model, effort, permission, setup, goal }: LaunchOptio
     "stdio",
     "--settings",
     JSON.stringify(settings(goal)),
-    ...(setup.schema === undefined ? [] : ["--json-schema", JSON.stringify(setup.schema)]),
+    ...(schema === undefined ? [] : ["--json-schema", JSON.stringify(schema)]),
     ...(permission.online === "none" ? ["--disallowedTools", "WebSearch,WebFetch"] : []),
   ];
   const offered = setup.tools.map(({ name, about, schema }) => [name, about, schema]);
@@ -74,6 +75,16 @@ export function launchOf({ model, effort, permission, setup, goal }: LaunchOptio
       ...rest,
     ],
   };
+}
+
+/**
+ * The schema as the CLI takes it: it makes a tool's input of it, so only that of an object, and it knows no draft by
+ * name. Any other answer is read from the agent's text.
+ */
+function objectSchema(schema: JsonSchema | undefined): JsonSchema | undefined {
+  if (schema?.["type"] !== "object") return undefined;
+  const { $schema: _, ...rest } = schema;
+  return rest;
 }
 
 function modeOf(permission: Permission, setup: TurnSetup): Mode {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { play, says, USER } from "../../../test/fixtures/claude/played.ts";
-import { processesWith } from "../../../test/real/claude.ts";
+import { processesWith } from "../../../test/conformance/processes.ts";
 
 test("hazard 1: a program that gives its result and never goes: the turn is a success, and the close ends it", async () => {
   const played = await play([{ stay: true }, USER, says.init(), says.text("ok"), says.result("ok")], {

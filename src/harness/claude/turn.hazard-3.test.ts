@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { HarnessDropped } from "../../flows/errors.ts";
 import { RecordingHost } from "../../../test/conformance/recording-host.ts";
 import { play, says, USER } from "../../../test/fixtures/claude/played.ts";
-import { processesWith } from "../../../test/real/claude.ts";
+import { processesWith } from "../../../test/conformance/processes.ts";
 
 test("hazard 3: a program that stops in mid-turn is ended, and the next turn resumes the conversation", async () => {
   const acts = [USER, says.init(), says.text("so far"), says.tool("t"), says.toolResult("t"), { signal: "SIGSTOP" }];

@@ -329,7 +329,6 @@ export class Turn implements Listener {
     for (const item of listOf(input["questions"]).map(fieldsOf)) {
       const question = textOf(item["question"]);
       const options = listOf(item["options"]).map((option) => textOf(fieldsOf(option)["label"]));
-      host.event({ kind: "asks", text: question });
       const answer = await host.askUser(question, options);
       if (answer !== undefined) answers[question] = answer;
     }
