@@ -8,9 +8,8 @@ import { type FlowModule, importModule, moduleOf, pickFlow } from "./module.ts";
 import { type CatalogPlaces, flowversesOf, placesOf } from "./places.ts";
 import { parseRef } from "./ref.ts";
 
-export type { CatalogPlaces, Flowverse, Place } from "./places.ts";
+export type { CatalogPlaces } from "./places.ts";
 export type { FoundModule } from "./find.ts";
-export { shownPath } from "./places.ts";
 
 export interface CatalogOptions extends CatalogPlaces {
   /** The directory that stripped TypeScript is kept in. Left out: nothing is kept. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { appender } from "./appender.ts";
+import { temporaryDirectory } from "../../test/support/temporary.ts";
 
 test("a full disk is told once, and nothing is thrown", { skip: !existsSync("/dev/full") }, () => {
   const troubles: Error[] = [];
@@ -19,7 +19,7 @@ test("a full disk is told once, and nothing is thrown", { skip: !existsSync("/de
 });
 
 test("what is held back is written together, in order, and at the close", () => {
-  const path = join(mkdtempSync(join(tmpdir(), "hmz-appender-")), "a.jsonl");
+  const path = join(temporaryDirectory("appender"), "a.jsonl");
   const file = appender(path, true, (error) => assert.fail(error));
   file.append({ n: 1 });
   file.append({ n: 2 });

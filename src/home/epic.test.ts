@@ -1,15 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  appendFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
@@ -18,8 +8,9 @@ import { type Began, createEpic, type EpicWriter } from "./epic.ts";
 import { findEpics, listEpics, readEpic } from "./epics.ts";
 import { toJsonEvent } from "./json-event.ts";
 import { Home } from "./paths.ts";
+import { temporaryDirectory } from "../../test/support/temporary.ts";
 
-const fresh = (): string => realpathSync(mkdtempSync(join(tmpdir(), "hmz-epic-")));
+const fresh = (): string => temporaryDirectory("epic");
 
 const began: Began = {
   flow: "twice",

@@ -12,7 +12,7 @@ export interface Gone {
   /** The mark in the environment of whatever it had started. */
   readonly mark: string;
   /** Forgets it: nothing of it is left. */
-  forget(): void;
+  readonly forget: () => void;
 }
 
 /**

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Home, machineDir, workspaceKey } from "./paths.ts";
+import { temporaryDirectory } from "../../test/support/temporary.ts";
 
-const fresh = (): string => realpathSync(mkdtempSync(join(tmpdir(), "hmz-paths-")));
+const fresh = (): string => temporaryDirectory("paths");
 
 test("the home is HUMANIZE_HOME, else ~/.hmz; an empty HUMANIZE_HOME is none", () => {
   assert.equal(Home.of({ HUMANIZE_HOME: "/h", HOME: "/u" }).root, "/h");

@@ -1,6 +1,6 @@
 /**
  * List prices that come with hmz, in USD per million tokens: the standard tier, short prompts. A fetched table, where
- * there is one, replaces them whole. A figure that is not certain is left out: an unpriced kind of token adds nothing.
+ * there is one, replaces them whole. These held on 2026-02-01. A figure that is not certain is left out: an unpriced kind of token adds nothing.
  */
 
 import type { TokenKind } from "../engine/events.ts";
@@ -9,9 +9,6 @@ import type { TokenKind } from "../engine/events.ts";
 export type PriceKind = Exclude<TokenKind, "reasoning">;
 
 export type Price = { readonly [K in PriceKind]?: number };
-
-/** When these prices held. */
-export const BUNDLED_DATE = "2026-02-01";
 
 function price(input: number, output: number, cacheRead?: number, cacheWrite?: number): Price {
   return {

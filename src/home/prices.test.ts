@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { BUNDLED_PRICES } from "./prices-bundled.ts";
 import { pricesOf } from "./prices.ts";
+import { temporaryDirectory } from "../../test/support/temporary.ts";
 
 const million = { input: 1_000_000 };
 
@@ -61,7 +61,7 @@ test("every bundled model has a price for what it reads and writes", () => {
 });
 
 test("a fetched table replaces the bundled one; a torn one does not", () => {
-  const file = join(mkdtempSync(join(tmpdir(), "hmz-prices-")), "prices.json");
+  const file = join(temporaryDirectory("prices"), "prices.json");
   const table = { models: { "acme/one": { per_million: { input: 7, output: -1, cache_read: "2" } } } };
   writeFileSync(file, JSON.stringify(table));
   assert.equal(pricesOf(file).cost("one", million), 7);

@@ -1,15 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  chmodSync,
-  lstatSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -17,8 +7,9 @@ import { test } from "node:test";
 import { isHeld, locked } from "./lock.ts";
 import { isAlive, parseOwner, thisOwner } from "./owner.ts";
 import { changeWhole, writeWhole } from "./write-whole.ts";
+import { temporaryDirectory } from "../../test/support/temporary.ts";
 
-const fresh = (): string => mkdtempSync(join(tmpdir(), "hmz-whole-"));
+const fresh = (): string => temporaryDirectory("whole");
 /** A process that ended: the highest id that Linux gives, which no test machine reaches. */
 const GONE = { pid: 4_194_304 - 1, start: 1 };
 

@@ -1,9 +1,8 @@
 /** Runs a command line in this process, with what it wrote. */
 
-import { mkdtempSync, realpathSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { main } from "../../../src/cli/main.ts";
+import { temporaryDirectory } from "../../support/temporary.ts";
 
 export interface Wrote {
   readonly status: number;
@@ -13,7 +12,7 @@ export interface Wrote {
 
 /** A directory of a test's own, its symbolic links followed. */
 export function fresh(): string {
-  return realpathSync(mkdtempSync(join(tmpdir(), "hmz-cli-")));
+  return temporaryDirectory("cli");
 }
 
 /** The command line in a directory, the home of hmz beside nobody's. */
