@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { FakeEnv, runFake } from "../../src/fakes/index.ts";
 import { scripted } from "../model-server/script.ts";
 import { type ModelServer, startModelServer } from "../model-server/server.ts";
 import { processesWith, PROGRAM } from "./claude.ts";
@@ -231,4 +232,53 @@ test("with --json, stdout holds records alone, and each turn ends once", async (
   assert.equal(records.find(({ kind }) => kind === "result")?.text, "made it");
   assert.deepEqual([records[0]?.kind, records.at(-1)?.kind], ["begins", "ends"]);
   assert.equal(readFileSync(join(repository, "made.txt"), "utf8"), "made\n");
+});
+
+test("one flow file, unchanged, over Claude Code, over the loop in this process, and over a fake", async () => {
+  const file = join(place, "noted.ts");
+  writeFileSync(
+    file,
+    `import { agent, flow, localEnv } from "hmz/flows";
+export const noted = flow(
+  { agents: { builder: agent() }, envs: { workspace: localEnv({ needs: ["shell", "files"] }) } },
+  async (task, { agents: { builder }, envs: { workspace } }) => {
+    const session = await builder.spawn();
+    const said = await builder.run(task, { session, env: workspace });
+    const { stdout } = await workspace.exec(["cat", "note.txt"]);
+    await workspace.write("copy.txt", stdout.toUpperCase());
+    return said;
+  },
+);
+`,
+  );
+  const note = join(repository, "note.txt");
+  const copied = (): string => readFileSync(join(repository, "copy.txt"), "utf8");
+
+  const claude = await hmz([
+    "exec",
+    "-f",
+    file,
+    "-a",
+    `builder=claude/${MODEL}`,
+    "-p",
+    "budget.cost=1",
+    `note it ${scripted([{ write: [note, "by claude\n"] as const }, { text: "noted" }])}`,
+  ]);
+  assert.equal(claude.status, 0, claude.stderr);
+  assert.equal(claude.stdout, "noted\n");
+  assert.equal(copied(), "BY CLAUDE\n");
+
+  const script = join(place, "noted.json");
+  const steps = [{ tools: [{ tool: "write", input: { path: "note.txt", content: "by native\n" } }] }, { say: "noted" }];
+  writeFileSync(script, JSON.stringify({ scenes: [{ steps }] }));
+  const args = ["exec", "-f", file, "-a", `builder=native/scripted/${script}`, "-p", "budget.cost=1", "note it"];
+  const native = await hmz(args);
+  assert.equal(native.status, 0, native.stderr);
+  assert.equal(native.stdout, "noted\n");
+  assert.equal(copied(), "BY NATIVE\n");
+
+  const env = new FakeEnv({ files: { "note.txt": "by a fake\n" } });
+  const said = await runFake(file, "note it", { agents: { builder: "noted" }, local: env });
+  assert.equal(said, "noted");
+  assert.equal(env.text("copy.txt"), "BY A FAKE\n");
 });
