@@ -49,7 +49,9 @@ describe("the real Claude Code: a turn", () => {
         ["reasoning", "first the file"],
         ["text", "Writing."],
         ["tool", "Write"],
+        ["tool-ends", "Write"],
         ["tool", "Bash"],
+        ["tool-ends", "Bash"],
         ["text", "all done"],
       ],
     );
