@@ -1,5 +1,7 @@
 /** `hmz demo`: the whole of it at work, with no account and no network. */
 
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { exec } from "./exec.ts";
 import { type Io, UsageError } from "./io.ts";
 import { parsed } from "./options.ts";
@@ -32,20 +34,28 @@ export async function demo(argv: readonly string[], io: Io): Promise<number> {
   }
   const { prepareDemo } = await import("../sdk/demo.ts");
   const { workspace, flow, agents, task } = await prepareDemo(io.env);
-  io.stderr.write(`In ${workspace}, a git repository with a test and nothing that passes it:\n\n`);
+  io.stderr.write(`A git repository with a failing test: ${workspace}\n\n`);
   const line = ["-f", flow, "-a", `builder=${agents.builder}`, "-a", `reviewer=${agents.reviewer}`];
   const status = await exec([...line, "-p", "budget.cost=1", ...(values.json ? ["--json"] : []), task], {
     ...io,
     cwd: workspace,
   });
   if (status !== 0) return status;
+  const hmz = programOnPath("hmz", io.env) ?? process.argv[1] ?? "hmz";
   io.stderr.write(`
-Now, in ${workspace}:
-  git status --short                     what it did
-  cat .hmz/flows/demo/index.ts           the flow
-  hmz epics show last                    the record of the run
-  git stash -u && hmz exec -f demo -a builder=claude/sonnet,reviewer=claude/sonnet \\
-    -p budget.cost=1 "${task}"    the same with Claude Code
+What it did:   cd ${workspace} && git status
+The flow:      less .hmz/flows/demo/index.ts
+The record:    ${hmz} epics show last
+The same with Claude Code, from the start:
+  git stash -u
+  ${hmz} exec -f demo -a builder=claude/sonnet,reviewer=claude/sonnet \\
+    -p budget.cost=1 "${task}"
 `);
   return 0;
+}
+
+/** The name of a program where the PATH holds it; a checkout's own copy is on nobody's. */
+function programOnPath(name: string, env: Io["env"]): string | undefined {
+  const directories = (env["PATH"] ?? "").split(delimiter).filter(Boolean);
+  return directories.some((directory) => existsSync(join(directory, name))) ? name : undefined;
 }
