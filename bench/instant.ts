@@ -12,6 +12,7 @@ export function instantAgent(): AgentDriver {
     provider: "",
     serves: new Set(),
     forks: "anywhere",
+    shelves: false,
     open() {
       const id = `session-${++sessions}`;
       return {
@@ -57,5 +58,6 @@ export function instantSetup(roles: readonly string[]): Omit<RunSetup, "flow" | 
     prices: { cost: () => 0 },
     recorder: { record() {} },
     load: unused,
+    skills: async () => [],
   };
 }

@@ -98,5 +98,6 @@ await startRun({
   load: async () => {
     throw new Error("nothing is loaded");
   },
+  skills: async () => [],
 }).result;
 await bench.close();

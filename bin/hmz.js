@@ -23,14 +23,21 @@
 
   if (process.argv.length === 3 && process.argv[2] === "--version") {
     var manifest = fs.readFileSync(path.join(root, "package.json"), "utf8");
+    process.stdout.on("error", function (error) {
+      if (error.code === "EPIPE" || error.code === "EIO") return;
+      process.exitCode = 1;
+      process.stderr.write("hmz: error: the output could not be written: " + error.message + "\n");
+    });
     process.stdout.write("hmz " + JSON.parse(manifest).version + "\n");
     return;
   }
 
-  // A flow is TypeScript, and on some versions Node warns of that on every run.
+  // A flow is TypeScript, and on some versions Node warns of that on every run. Of two variables that contradict each
+  // other it warns too, and hmz itself goes by NO_COLOR.
   var emitWarning = process.emitWarning;
   process.emitWarning = function (warning, kind) {
     if (kind === "ExperimentalWarning" && /type stripping/i.test(String(warning))) return;
+    if (/^The 'NO_COLOR' env is ignored due to the 'FORCE_COLOR' env being set/.test(String(warning))) return;
     emitWarning.apply(process, arguments);
   };
 
@@ -52,7 +59,8 @@
     var uid = process.getuid ? process.getuid() : -1;
     var directory = path.join(process.env.TMPDIR || process.getBuiltinModule("node:os").tmpdir(), "humanize-" + uid);
     try {
-      fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+      // Not recursive: under /proc, that never ends.
+      if (!fs.existsSync(directory)) fs.mkdirSync(directory, { mode: 0o700 });
       var found = fs.lstatSync(directory);
       if (!found.isDirectory() || (uid !== -1 && (found.uid !== uid || (found.mode & 0o022) !== 0))) return;
       process.getBuiltinModule("node:module").enableCompileCache(path.join(directory, "compiled"));

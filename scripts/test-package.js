@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const place = mkdtempSync(join(tmpdir(), "hmz-package-"));
-const env = { ...process.env, HUMANIZE_HOME: join(place, "home") };
+const env = { ...process.env, HUMANIZE_HOME: join(place, "home"), HUMANIZE_PRICES: "off" };
 const run = (program, ...args) => {
   console.log(`$ ${program} ${args.join(" ")}`);
   execFileSync(program, args, { cwd: place, env, stdio: "inherit" });

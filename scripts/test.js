@@ -6,7 +6,9 @@ import { availableParallelism } from "node:os";
 const asked = process.argv.slice(2);
 const options = asked.filter((word) => word.startsWith("--"));
 const files = asked.filter((word) => !word.startsWith("--"));
-const tests = files.length > 0 ? files : globSync(["src/**/*.test.ts", "test/unit/**/*.test.ts"]);
+const tests =
+  files.length > 0 ? files : globSync(["src/**/*.test.ts", "test/unit/**/*.test.ts", "examples/**/*.test.ts"]);
+// No test asks the public list of prices.
 const ran = spawnSync(
   process.execPath,
   [
@@ -18,6 +20,6 @@ const ran = spawnSync(
     ...options,
     ...tests,
   ],
-  { stdio: "inherit" },
+  { stdio: "inherit", env: { ...process.env, HUMANIZE_PRICES: "off" } },
 );
 process.exit(ran.status ?? 1);

@@ -283,6 +283,12 @@ const FAILING: readonly (readonly [what: string, name: string, text: string, sai
   ["an error of its own", "own.ts", `interface A {}\n\nthrow new RangeError("too\\nfar");`, "own.ts:3: too"],
   ["what is no error", "text.ts", `throw "text";`, "text"],
   [
+    "the end of the process",
+    "leaves.ts",
+    `${HEAD}\nprocess.exit(0);`,
+    "leaves.ts:3: it calls process.exit outside of its flows",
+  ],
+  [
     "a declaration that is wrong",
     "decl.ts",
     `${HEAD}\nexport const decl = flow({ name: "a b" }, () => 1);`,
@@ -306,6 +312,22 @@ for (const [what, name, text, reason] of FAILING) {
     assert.deepEqual([line.flow, line.description], [undefined, undefined]);
   });
 }
+
+test("an import that never comes to an end is a failure, and the others are listed", async (t) => {
+  file("user/ok.ts", `${HEAD}export const ok = flow({}, () => 1);`);
+  const path = file("user/stays.ts", `${HEAD}await new Promise(() => {});\nexport const stays = flow({}, () => 1);`);
+  t.after(() => rmSync(path));
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const listing = catalog.list();
+  const ticking = setInterval(() => t.mock.timers.tick(10_000), 5);
+  t.after(() => clearInterval(ticking));
+  const listed = await listing;
+  assert.match(
+    String(listed.find((one) => one.path === path)?.error?.message),
+    /stays\.ts failed: it does not come to an end: an await outside of its flows waits for over 10 s$/,
+  );
+  assert.ok(listed.some(({ name, error }) => name === "@user/ok" && error === undefined));
+});
 
 test("a failure in a module of the flow's own names that module", async () => {
   file("user/far/index.ts", `${HEAD}import "./lib/a.ts";`);

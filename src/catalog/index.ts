@@ -1,5 +1,6 @@
 /** The flows that can be named from a workspace: found, imported, listed. */
 
+import type { SkillResolver } from "../engine/ports.ts";
 import { definitionOf, type FlowIdentity } from "../flows/definition.ts";
 import { FlowException, FlowNotFound, FlowRefError } from "../flows/errors.ts";
 import type { AnyFlow, Flow } from "../flows/flow.ts";
@@ -7,6 +8,8 @@ import { findByName, findByPath, type FoundModule, modulesIn, shownModule } from
 import { type FlowModule, importModule, moduleOf, pickFlow } from "./module.ts";
 import { type CatalogPlaces, flowversesOf, placesOf } from "./places.ts";
 import { parseRef } from "./ref.ts";
+import type { SkillRepositories } from "./skill-repositories.ts";
+import type { SkillFetcher } from "./skills.ts";
 
 export type { CatalogPlaces } from "./places.ts";
 export type { FoundModule } from "./find.ts";
@@ -14,6 +17,8 @@ export type { FoundModule } from "./find.ts";
 export interface CatalogOptions extends CatalogPlaces {
   /** The directory that stripped TypeScript is kept in. Left out: nothing is kept. */
   readonly cache?: string | undefined;
+  /** What fetches skills that lie in repositories. Left out: a role that names one is refused. */
+  readonly repositories?: SkillRepositories | undefined;
 }
 
 /** The flow that a ref names, relative to the flow asking, where one asks. */
@@ -29,6 +34,8 @@ export interface Catalog {
   load: Load;
   /** A `load` for one run: the same ref of the same asker is resolved once, and a module is imported once. */
   loader(): Load;
+  /** What resolves the skills that roles name, for one run: a repository is fetched once. */
+  skills(): SkillResolver;
   /** Every flow that lists show: official, the other flowverses by name, local, user. */
   list(): Promise<readonly ListedFlow[]>;
   /** Where a flow was found; `undefined` for one that nobody found by a ref. */
@@ -55,6 +62,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   return {
     load: (ref, asking) => loaderOf(options)(ref, asking),
     loader: () => loaderOf(options),
+    skills: () => skillsOf(options),
     list: () => listed(options),
     origin: (flow) => moduleOf(definitionOf(flow)?.identity ?? (flow as FlowIdentity))?.found,
   };
@@ -89,6 +97,19 @@ function loaderOf(options: CatalogOptions): Load {
     resolved.set(key, known);
     return known;
   };
+}
+
+function skillsOf({ repositories }: CatalogOptions): SkillResolver {
+  let resolver: Promise<SkillResolver> | undefined;
+  const make = async (): Promise<SkillResolver> => {
+    const [{ skillResolver }, { skillFetcher }] = await Promise.all([
+      import("./skills.ts"),
+      import("./skill-repositories.ts"),
+    ]);
+    const none: SkillFetcher = ({ shown }) => Promise.reject(new Error(`nothing here fetches ${shown}`));
+    return skillResolver(repositories ? skillFetcher(repositories) : none);
+  };
+  return async (flow, role) => (await (resolver ??= make()))(flow, role);
 }
 
 async function listed(options: CatalogOptions): Promise<readonly ListedFlow[]> {

@@ -61,8 +61,44 @@ export function importCopy(entry: string, name: string, cache?: string): Promise
   return copy;
 }
 
+/** How long an import may take: a module declares flows, it does not work while it is imported. */
+const IMPORT_MS = 10_000;
+
 async function importUrl(url: string): Promise<Readonly<Record<string, unknown>>> {
-  return (await import(url)) as Readonly<Record<string, unknown>>;
+  // An await that never settles, with no handle behind it, would end the process with status 0 and not a word.
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(
+        new Error(`it does not come to an end: an await outside of its flows waits for over ${IMPORT_MS / 1_000} s`),
+      );
+    }, IMPORT_MS);
+  });
+  const allowExit = refuseExit();
+  try {
+    return (await Promise.race([import(url), late])) as Readonly<Record<string, unknown>>;
+  } finally {
+    clearTimeout(timer);
+    allowExit();
+  }
+}
+
+let importing = 0;
+let exit: typeof process.exit | undefined;
+
+/** A module that ends the process as it is imported would end whoever only lists it. Returns what allows it again. */
+function refuseExit(): () => void {
+  if (importing === 0) {
+    exit = process.exit.bind(process);
+    process.exit = () => {
+      throw new Error("it calls process.exit outside of its flows");
+    };
+  }
+  importing += 1;
+  return () => {
+    importing -= 1;
+    if (importing === 0 && exit) process.exit = exit;
+  };
 }
 
 function digestOf(path: string): string | undefined {

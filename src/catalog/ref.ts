@@ -1,6 +1,7 @@
 /** Refs: the text that names a flow, taken apart. Looks at no file. */
 
 import { FlowRefError } from "../flows/errors.ts";
+import { hasControlOrSpace, isFetchable, namesRepository, partsOfUrl, withoutPassword } from "./git-url.ts";
 
 /** What a ref says, before anything was looked up. `sub` is what follows the `:`. */
 export type Ref = RelativeRef | NameRef | PathRef | GitRef;
@@ -85,9 +86,6 @@ function splitSub(text: string): { head: string; sub: string | undefined } {
   return { head: text.slice(0, colon), sub: text.slice(colon + 1) };
 }
 
-const SCHEMES = ["https", "http", "ssh", "file", "git"];
-const GIT_URL = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?]*)([^?]*)/;
-
 function gitRef(given: string): GitRef {
   const ref = withoutPassword(given);
   const shape = (): FlowRefError =>
@@ -100,24 +98,17 @@ function gitRef(given: string): GitRef {
   const subdir = fragment === undefined ? undefined : head;
   const location = fragment === undefined ? head : before;
 
-  const parts = GIT_URL.exec(location);
+  const parts = partsOfUrl(location);
   if (!parts) throw shape();
-  const [, scheme = "", authority = "", pathAndRev = ""] = parts;
+  const { scheme, authority, path: pathAndRev } = parts;
   const at = pathAndRev.lastIndexOf("@");
   const path = at === -1 ? pathAndRev : pathAndRev.slice(0, at);
   const rev = at === -1 ? undefined : pathAndRev.slice(at + 1);
   const url = `${scheme}://${authority}${path}`;
-  const host = authority.slice(authority.lastIndexOf("@") + 1);
-  // A leading `-` would be an option of the program that git hands the host to.
-  if (
-    !SCHEMES.includes(scheme.toLowerCase()) ||
-    (host.replace(/:\d*$/, "") === "" && scheme.toLowerCase() !== "file") ||
-    /^-|@-/.test(authority) ||
-    hasControlOrSpace(url)
-  ) {
+  if (!isFetchable({ scheme, authority, path })) {
     throw new FlowRefError(`'${ref}': '${withoutPassword(url)}' is not a URL git can fetch`);
   }
-  if (/^\/*$/.test(path)) throw new FlowRefError(`'${ref}': '${withoutPassword(url)}' names no repository`);
+  if (!namesRepository(path)) throw new FlowRefError(`'${ref}': '${withoutPassword(url)}' names no repository`);
   if (rev !== undefined && (rev === "" || rev.startsWith("-") || hasControlOrSpace(rev))) throw shape();
   if (
     fragment !== undefined &&
@@ -132,14 +123,4 @@ function gitRef(given: string): GitRef {
 function splitGitSub(location: string): { head: string; sub: string | undefined } {
   const parted = splitSub(location);
   return /:\/\/[^/]*\/./.test(parted.head) ? parted : { head: location, sub: undefined };
-}
-
-function hasControlOrSpace(text: string): boolean {
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  return /[\u0000-\u0020\u007f]/.test(text);
-}
-
-/** A URL as it is shown: what stands before the `@` of its host is left out where it holds a password. */
-function withoutPassword(url: string): string {
-  return url.replace(/(:\/\/)[^/?#@]*:[^/?#]*@(?=[^/@]*(?:[/?#]|$))/, "$1***@");
 }

@@ -1,10 +1,9 @@
 /** `hmz demo`: the whole of it at work, with no account and no network. */
 
-import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
 import { exec } from "./exec.ts";
 import { type Io, UsageError } from "./io.ts";
 import { parsed } from "./options.ts";
+import { hmzCommand } from "./pasteable.ts";
 
 const USAGE = "usage: hmz demo [--json]";
 
@@ -37,11 +36,13 @@ export async function demo(argv: readonly string[], io: Io): Promise<number> {
   io.stderr.write(`A git repository with a failing test: ${workspace}\n\n`);
   const line = ["-f", flow, "-a", `builder=${agents.builder}`, "-a", `reviewer=${agents.reviewer}`];
   const status = await exec([...line, "-p", "budget.cost=1", ...(values.json ? ["--json"] : []), task], {
-    ...io,
+    stdout: io.stdout,
+    stderr: io.stderr,
+    env: io.env,
     cwd: workspace,
   });
   if (status !== 0) return status;
-  const hmz = programOnPath("hmz", io.env) ?? process.argv[1] ?? "hmz";
+  const hmz = hmzCommand(io.env);
   io.stderr.write(`
 What it did:   cd ${workspace} && git status
 The flow:      less .hmz/flows/demo/index.ts
@@ -52,10 +53,4 @@ The same with Claude Code, from the start:
     -p budget.cost=1 "${task}"
 `);
   return 0;
-}
-
-/** The name of a program where the PATH holds it; a checkout's own copy is on nobody's. */
-function programOnPath(name: string, env: Io["env"]): string | undefined {
-  const directories = (env["PATH"] ?? "").split(delimiter).filter(Boolean);
-  return directories.some((directory) => existsSync(join(directory, name))) ? name : undefined;
 }

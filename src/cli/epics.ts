@@ -1,5 +1,6 @@
 /** `hmz epics`: the runs that were, and how each one went. */
 
+import { basename } from "node:path";
 import type { Epic, EpicCall, EpicShelf, EpicState, EpicSummary, EpicUsage } from "../sdk/index.ts";
 import { isColoured, type Paint, paint } from "./colour.ts";
 import { count, lasting, money } from "./figures.ts";
@@ -35,6 +36,9 @@ const OPTIONS = {
   help: { type: "boolean", short: "h", default: false },
 } as const;
 
+/** How many of the epics that a name means are listed. */
+const MOST_MEANT = 5;
+
 export async function epics(argv: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parsed(argv, { options: OPTIONS, usage: USAGE, most: 2 });
   if (values.help) {
@@ -48,6 +52,7 @@ export async function epics(argv: readonly string[], io: Io): Promise<number> {
     throw new UsageError(`'${second}' is one argument too many`, USAGE);
   }
   const name = first === "show" ? (second ?? "last") : first;
+  if (name === "") throw new UsageError("the name of an epic is not empty; leave it out to show the newest one", USAGE);
   const found = await shelf.find(name);
   const [directory] = found;
   if (directory === undefined) {
@@ -56,8 +61,15 @@ export async function epics(argv: readonly string[], io: Io): Promise<number> {
     );
   }
   if (found.length > 1) {
+    const names = found
+      .map((path) => `  ${basename(path)}`)
+      .toSorted()
+      .reverse();
+    const more = names.length > MOST_MEANT ? [`  and ${names.length - MOST_MEANT} more`] : [];
     throw new Refusal(
-      `'${name}' means ${found.length} epics: ${found.map((path) => path.split("/").at(-1)).join(", ")}`,
+      [`'${name}' means ${found.length} epics: say more of its name`, ...names.slice(0, MOST_MEANT), ...more].join(
+        "\n",
+      ),
     );
   }
   const epic = await shelf.read(directory);
@@ -68,7 +80,8 @@ export async function epics(argv: readonly string[], io: Io): Promise<number> {
 
 async function list(shelf: EpicShelf, values: { all: boolean; most: string; json: boolean }, io: Io): Promise<number> {
   const most = /^\d+$/.test(values.most) ? Number(values.most) : undefined;
-  if (most === undefined) throw new UsageError(`--most '${values.most}' is not a whole number`, USAGE);
+  if (most === undefined)
+    throw new UsageError(`--most takes a whole number, 0 for all; '${values.most}' is none`, USAGE);
   const { epics, more } = await shelf.list({ everywhere: values.all, ...(most === 0 ? {} : { most }) });
   if (values.json) {
     for (const epic of epics) io.stdout.write(`${JSON.stringify(epic)}\n`);
@@ -132,11 +145,13 @@ function shown(epic: Epic, style: Paint, io: Io): string {
     indented(printable(began.task.trimEnd())),
   ];
   if (began.agents.length > 0) {
+    // A flow that was called took its turns under role names of its own, with the agents that it was handed.
+    const idle = epic.top.calls.length > 0 ? "no turn in this flow itself" : "no turn";
     const rows = began.agents.map((given) => {
-      const done = epic.agents.find(({ agent }) => agent === given.agent);
+      const done = epic.top.agents.find(({ agent }) => agent === given.agent);
       const { backend, provider, model, effort } = given;
       const spec = `${backend}${provider ? `@${provider}` : ""}/${model}${effort ? `:${effort}` : ""}`;
-      return [`  ${printableLine(given.agent)}`, printableLine(spec), done ? turns(done) : "no turn"];
+      return [`  ${printableLine(given.agent)}`, printableLine(spec), done ? turns(done) : idle];
     });
     lines.push("", style.bold("agents"), table(rows, io.stdout).trimEnd());
   }
@@ -174,6 +189,7 @@ function* tree(calls: readonly EpicCall[], indent: string, style: Paint): Genera
     const how = call.how === undefined ? style.yellow("did not return") : coloured(printableLine(call.how), style);
     const time = call.endedAt === undefined ? "" : ` ${lasting(call.endedAt - call.at)}`;
     yield `${indent}${printableLine(call.flow)} ${how}${time} ${style.dim(printableLine(call.task, 60))}`.trimEnd();
+    for (const agent of call.agents) yield `${indent}  ${printableLine(agent.agent, 40)}: ${turns(agent)}`;
     yield* tree(call.calls, `${indent}  `, style);
   }
 }

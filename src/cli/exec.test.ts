@@ -68,8 +68,8 @@ test("a run: lines on stderr, answers on stdout, where its record is", async () 
   const { status, stdout, stderr } = await exec("-f", "twice", "-a", BUILDER, "-p", "budget.cost=5", "build it");
   assert.equal(stdout, "first\nsecond\n");
   const lines = stderr
-    .replace(/for \d+s/g, "for Ns")
-    .replace(/in \d+s/g, "in Ns")
+    .replace(/for [\d.]+s/g, "for Ns")
+    .replace(/in [\d.]+s/g, "in Ns")
     .split("\n");
   assert.deepEqual(lines.slice(0, -2), [
     "● builder is working · native/scripted/script.json · build it",
@@ -108,7 +108,7 @@ test("--json: records alone on stdout, ten keys each, one result between begins 
   const kinds = events.map(({ kind }) => kind).filter((kind) => kind !== "text");
   assert.deepEqual(kinds, ["begins", "result", "ends", "begins", "result", "ends"]);
   assert.equal(events.findLast(({ kind }) => kind === "begins")?.["text"], "more");
-  assert.match(stderr, /^2 turns in \d+s · 11 output\nrecord: .*\n$/);
+  assert.match(stderr, /^2 turns in [\d.]+s · 11 output\nrecord: .*\n$/);
 });
 
 test("a task that starts with a dash follows --", async () => {
@@ -133,10 +133,24 @@ test("a fault of the flow: its class, its message made safe, its own frames alon
 });
 
 test("what a harness failed at is one line, without a stack", async () => {
-  const script = "builder=native/scripted/none.json";
+  writeFileSync(
+    join(root, "refuses.json"),
+    JSON.stringify({ scenes: [{ steps: [{ error: { status: 401, message: "no such key" } }] }] }),
+  );
+  const script = "builder=native/scripted/refuses.json";
   const { status, stderr } = await exec("-f", "twice", "-a", script, "-p", "budget.cost=5", "x");
   assert.equal(status, 1);
-  assert.match(stderr, /\nhmz: HarnessUnrecoverable: the script .*none\.json cannot be read.*\nrecord: .*\n$/);
+  assert.match(stderr, /\nhmz: HarnessRefused: .*no such key.*\nrecord: .*\n$/);
+});
+
+test("what an agent lacks is found before the run", async () => {
+  const script = "builder=native/scripted/none.json";
+  const { status, stderr } = await exec("-f", "twice", "-a", script, "-p", "budget.cost=5", "x");
+  assert.equal(status, 2);
+  assert.match(
+    stderr,
+    /^hmz exec: error: 'builder' cannot be native\/scripted\/none\.json: the script .*none\.json cannot be read.*\n$/,
+  );
 });
 
 const USAGE = "usage: hmz exec -f FLOW [-a ROLE=SPEC]… [-p KEY=VALUE]… [OPTION]… TASK\n";
@@ -174,7 +188,7 @@ const REFUSED: readonly [string, readonly string[], string][] = [
   [
     "an unknown param",
     ["-f", "twice", "-a", BUILDER, "-p", "budget.cost=1,wat=2", "x"],
-    'hmz exec: error: twice: Unrecognized key: "wat"\n',
+    "hmz exec: error: twice: there is no param 'wat'; its params are again\n",
   ],
   [
     "resuming",

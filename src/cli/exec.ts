@@ -52,6 +52,9 @@ const OPTIONS = {
 
 /** How long everything is given to be released after a second ^C. */
 const HARD_STOP_MS = 10_000;
+/** In place of a failure: the run is done, and what it had to say is lost. */
+const OUTPUT_LOST = Symbol("output lost");
+
 /** How long what a flow left behind may keep the process after its run. */
 const LINGER_MS = 1_000;
 
@@ -63,7 +66,7 @@ export async function exec(argv: readonly string[], io: Io): Promise<number> {
   }
   if (values.flow === undefined) throw new UsageError("-f is needed: which flow to run", USAGE);
   const [task] = positionals;
-  if (task === undefined) throw new UsageError("a task is needed: what the flow is to do", USAGE);
+  if (task === undefined || task.trim() === "") throw new UsageError("a task is needed: what the flow is to do", USAGE);
   for (const option of ["profile-flow", "profile-environment"] as const) {
     if (values[option]) throw new Refusal(`--${option} is not in this release; leave it out`);
   }
@@ -117,12 +120,16 @@ export async function follow(run: Run, io: Io, json: boolean): Promise<number> {
     await run.check();
     const unreadable = run.unreadable();
     if (unreadable !== "") screen.note(`hmz: ${unreadable}`, "yellow");
+    const stale = run.stalePrices();
+    if (stale !== "") screen.note(`hmz: ${stale}`, "dim");
     await run.start();
     await run.wait();
-    return ending.status(undefined);
+    return ending.status(lost === undefined ? undefined : OUTPUT_LOST);
   } catch (error) {
     return ending.status({ error });
   } finally {
+    // What was cancelled with the run, and nobody waits for, is heard of a moment after it.
+    await new Promise((resolve) => setImmediate(resolve));
     ending.release();
     screen.close();
     if (turns > 1) screen.note(summary(run, turns, (Date.now() - began) / 1_000), "dim");
@@ -178,6 +185,7 @@ class Ending {
     this.#signals = listen({ first: () => this.#stop(), again: () => this.#end() });
     process.on("uncaughtException", this.#crashed);
     process.on("unhandledRejection", this.#forgotten);
+    process.on("exit", this.#left);
   }
 
   release(): void {
@@ -185,11 +193,13 @@ class Ending {
     this.#signals.release();
     process.off("uncaughtException", this.#crashed);
     process.off("unhandledRejection", this.#forgotten);
+    process.off("exit", this.#left);
   }
 
   /** Says what went wrong, and what the process exits with. */
-  status(failed: { readonly error: unknown } | undefined): number {
+  status(failed: { readonly error: unknown } | typeof OUTPUT_LOST | undefined): number {
     if (this.#signals.status !== undefined) return this.#signals.status;
+    if (failed === OUTPUT_LOST) return 1;
     if (!failed) return 0;
     const { error } = failed;
     this.#screen.close();
@@ -204,6 +214,8 @@ class Ending {
   }
 
   #stop(): void {
+    // Nothing has started that would have to be released, and a module may be importing without end.
+    if (this.#run.epic === undefined) process.exit(this.#signals.status ?? 1);
     this.#screen.note("hmz: stopping; everything is released first. ^C again ends it at once", "yellow");
     this.#run.stop();
   }
@@ -215,6 +227,17 @@ class Ending {
     this.#run.stop();
     this.#hard ??= setTimeout(() => process.exit(status), HARD_STOP_MS);
   }
+
+  /** The flow's code ended the process, and with it a run that was going. */
+  readonly #left = (status: number): void => {
+    if (this.#run.epic === undefined || this.#signals.status !== undefined) return;
+    const error = new Error(`the flow's code ended the process: process.exit(${status})`);
+    this.#run.cutShort(error);
+    this.#screen.close();
+    this.#screen.note(`hmz: ${error.message}`, "red");
+    this.#screen.note(`record: ${this.#run.epic}`, "dim");
+    process.exitCode = 1;
+  };
 
   /** Thrown in a timer or a listener of the flow's: no call of the flow's can fail with it, so the run does. */
   readonly #crashed = (error: unknown): void => {

@@ -13,6 +13,18 @@ test("money", () => {
 });
 
 test("how long", () => {
-  const figures = [-1, 0.4, 59.9, 60, 185, 3_600, 7_800];
-  assert.deepEqual(figures.map(lasting), ["0s", "0s", "59s", "1m 00s", "3m 05s", "1h 00m", "2h 10m"]);
+  const figures = [-1, 0.05, 0.26, 7, 9.99, 10.9, 59.9, 60, 185, 3_600, 7_800];
+  assert.deepEqual(figures.map(lasting), [
+    "0s",
+    "0s",
+    "0.2s",
+    "7s",
+    "9.9s",
+    "10s",
+    "59s",
+    "1m 00s",
+    "3m 05s",
+    "1h 00m",
+    "2h 10m",
+  ]);
 });

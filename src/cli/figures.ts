@@ -13,9 +13,10 @@ export function money(usd: number): string {
   return `$${usd.toFixed(usd >= 0.01 ? 2 : 4)}`;
 }
 
-/** `7s`, `3m 05s`, `2h 10m`. */
+/** `0.2s`, `7s`, `42s`, `3m 05s`, `2h 10m`. Under ten seconds, tenths tell a turn that did nothing from one that did. */
 export function lasting(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
+  if (seconds < 10) return `${Math.max(0, Math.floor(seconds * 10) / 10)}s`;
+  const whole = Math.floor(seconds);
   if (whole < 60) return `${whole}s`;
   const minutes = Math.floor(whole / 60);
   if (minutes < 60) return `${minutes}m ${padded(whole % 60)}s`;

@@ -1,11 +1,14 @@
 /** `hmz flows`: the flows that can be run here, and what each one needs. */
 
+import { FlowNotFound } from "../flows/errors.ts";
+import type { Flow } from "../flows/flow.ts";
 import type { FlowSheet, RoleSheet } from "../sdk/flow-sheet.ts";
+import type { Flows } from "../sdk/hmz.ts";
 import type { ListedFlow } from "../sdk/index.ts";
 import { isColoured, paint } from "./colour.ts";
-import type { Io } from "./io.ts";
-import { UsageError } from "./io.ts";
-import { parsed } from "./options.ts";
+import { type Io, Refusal, UsageError } from "./io.ts";
+import { meant, parsed } from "./options.ts";
+import { hmzCommand } from "./pasteable.ts";
 import { printable, printableLine } from "./printable.ts";
 import { table } from "./table.ts";
 
@@ -44,11 +47,30 @@ export async function flows(argv: readonly string[], io: Io): Promise<number> {
   // A flow that is called `show` is shown by `hmz flows show show`.
   const name = first === "show" ? second : first;
   if (first === "show" && name === undefined) throw new UsageError("name the flow to show", USAGE);
-  if (name === undefined) return list(await shelf.list(), values.json, io);
+  if (name === undefined) {
+    const { unreadableFlows } = await import("../sdk/unreadable-flows.ts");
+    for (const unreadable of unreadableFlows(io.cwd)) io.stderr.write(`hmz flows: ${printable(unreadable)}\n`);
+    return list(await shelf.list(), values.json, io);
+  }
   const { flowSheet } = await import("../sdk/flow-sheet.ts");
-  const sheet = flowSheet(await shelf.load(name), name);
+  const sheet = flowSheet(await loaded(shelf, name), name);
   io.stdout.write(values.json ? `${JSON.stringify(sheet)}\n` : shown(sheet, io));
   return 0;
+}
+
+/** The flow of a name; where there is none, the one that was probably meant is said. */
+async function loaded(shelf: Flows, name: string): Promise<Flow> {
+  try {
+    return await shelf.load(name);
+  } catch (error) {
+    // A path is no name: no list holds it.
+    if (!(error instanceof FlowNotFound) || /^(?:[./~]|git\+)/.test(name)) throw error;
+    const known = (await shelf.list()).map((flow) => flow.name);
+    const bare = known.map((name) => name.replace(/^@\w+\//, ""));
+    throw new Refusal(`${error.message}${meant(name, [...known, ...bare]) || ";"} hmz flows lists them`, {
+      cause: error,
+    });
+  }
 }
 
 function list(found: readonly ListedFlow[], json: boolean, io: Io): number {
@@ -98,7 +120,7 @@ function shown(sheet: FlowSheet, io: Io): string {
   );
   lines.push("", `budget     ${sheet.budgetRequired ? "required: cost, duration or output_tokens" : "not required"}`);
   lines.push(`resumable  ${sheet.resumable ? "yes: --resume picks up the newest run of it" : "no"}`);
-  lines.push("", style.bold("run it"), `  ${printableLine(sheet.example)}`);
+  lines.push("", style.bold("run it"), `  ${printableLine(sheet.example.replace(/^hmz(?= )/, hmzCommand(io.env)))}`);
   return `${lines.join("\n")}\n`;
 }
 

@@ -20,7 +20,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     if (word === "--version" || word === "-V") return await version(rest, io);
     if (word === "-h" || word === "--help") return await help(rest, io);
     const command = Object.hasOwn(COMMANDS, word) ? COMMANDS[word] : undefined;
-    if (!command) throw new UsageError(`there is no ${word.startsWith("-") ? "option" : "command"} '${word}'`);
+    if (!command) throw await unknown(word);
     return await (
       await command()
     )(rest, io);
@@ -33,9 +33,16 @@ async function help([command]: readonly string[], io: Io): Promise<number> {
   if (command !== undefined && Object.hasOwn(COMMANDS, command) && command !== "help") {
     return main([command, "--help"], io);
   }
-  if (command !== undefined) throw new UsageError(`there is no command '${command}'`);
+  if (command !== undefined) throw await unknown(command);
   io.stdout.write((await import("./help.ts")).HELP);
   return 0;
+}
+
+async function unknown(word: string): Promise<UsageError> {
+  const { meant } = await import("./options.ts");
+  return word.startsWith("-")
+    ? new UsageError(`there is no option '${word}'${meant(word, ["--help", "--version"])}`)
+    : new UsageError(`there is no command '${word}'${meant(word, Object.keys(COMMANDS))}`);
 }
 
 async function version(rest: readonly string[], io: Io): Promise<number> {
@@ -70,12 +77,35 @@ async function refused(program: string, error: unknown, io: Io): Promise<number>
 
 /** Runs the process's own command line. */
 export async function run(): Promise<void> {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      // Whoever read has left (`| head`). That is no failure of what was asked for.
-      if (error.code !== "EPIPE") throw error;
+  const { stdout, stderr, env } = process;
+  let status = 0;
+  let lost = false;
+  for (const stream of [stdout, stderr]) {
+    stream.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+      // Whoever read has left (`| head`), or the terminal was hung up. That is no failure of what was asked for.
+      if (code === "EPIPE" || code === "EIO" || lost) return;
+      lost = true;
+      process.exitCode = status || 1;
+      if (stream === stdout) stderr.write(`hmz: error: the output could not be written: ${message}\n`);
     });
   }
-  const { stdout, stderr, env } = process;
-  process.exitCode = await main(process.argv.slice(2), { stdout, stderr, env, cwd: process.cwd() });
+  let cwd: string | undefined;
+  status = await main(process.argv.slice(2), {
+    stdout,
+    stderr,
+    env,
+    // Asked for where it is needed: `hmz --help` works in a directory that is gone.
+    get cwd() {
+      return (cwd ??= currentDirectory());
+    },
+  });
+  process.exitCode = status || (lost ? 1 : 0);
+}
+
+function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    throw new Refusal("the directory that hmz was started in is gone: change to another one");
+  }
 }

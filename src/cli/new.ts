@@ -2,6 +2,7 @@
 
 import { type Io, UsageError } from "./io.ts";
 import { parsed } from "./options.ts";
+import { hmzCommand, nodeCommand } from "./pasteable.ts";
 
 const USAGE = "usage: hmz new NAME | --link";
 
@@ -42,19 +43,22 @@ export async function newFlow(argv: readonly string[], io: Io): Promise<number> 
     io.stdout.write(made.length > 0 ? made.map((path) => `made ${path}\n`).join("") : "the links are there already\n");
     return 0;
   }
-  const { flow, test, made } = writeNewFlow(io.cwd, name);
+  const { flow, test, made, hides } = writeNewFlow(io.cwd, name);
+  const hmz = hmzCommand(io.env);
+  const other = hides && (hides.flowverse === "user" ? "yours in ~/.hmz/flows" : "the one in the package");
   io.stdout.write(
     [
       `wrote ${flow}`,
       `wrote ${test}`,
       ...made.map((path) => `made  ${path}`),
+      ...(hides ? [`Here, ${name} is this flow from now on: it stands before ${other}, which is ${hides.ref}`] : []),
       "",
       "Test it, with no agent:",
-      `  node --test ${test}`,
+      `  ${nodeCommand(io.env)} --test ${test}`,
       "See what it needs:",
-      `  hmz flows ${name}`,
+      `  ${hmz} flows ${name}`,
       "Run it:",
-      `  hmz exec -f ${name} -a builder=claude/sonnet -p budget.cost=5 "add a --dry-run flag"`,
+      `  ${hmz} exec -f ${name} -a builder=claude/sonnet -p budget.cost=5 "add a --dry-run flag"`,
       "",
     ].join("\n"),
   );

@@ -115,6 +115,13 @@ const LINES = [
   "",
 ];
 
+/** On a terminal of 60 columns, what is too wide goes on under itself. */
+const WRAPPED = LINES.flatMap((line) =>
+  line.includes("worked for")
+    ? ["  builder worked for 9s · 1.2k input · 340 output · 56.0k", "  cache read · $0.01 · claude-opus-5"]
+    : [line],
+);
+
 function screen(options: { err?: Terminal; out?: Terminal; env?: Record<string, string>; spent?: () => number }) {
   const { err = new Terminal(true), out = new Terminal(true), env = {}, spent = () => 0 } = options;
   const clock = new TestClock();
@@ -125,7 +132,7 @@ test("a turn on a terminal: permanent lines, the clock gone at its end, the answ
   const { err, out, screen: shown } = screen({});
   for (const event of TURN) shown.event(event);
   shown.close();
-  assert.deepEqual(err.lines, LINES);
+  assert.deepEqual(err.lines, WRAPPED);
   assert.equal(out.raw, "");
 });
 
@@ -144,7 +151,7 @@ test("the answer goes to stdout where that alone is no terminal", () => {
   const { err, out, screen: shown } = screen({ out: new Terminal(false) });
   for (const event of TURN) shown.event(event);
   shown.close();
-  assert.deepEqual(err.lines, LINES);
+  assert.deepEqual(err.lines, WRAPPED);
   assert.equal(out.raw, "Done: --dry-run prints what it would do.\n");
 });
 
@@ -259,4 +266,41 @@ test("colours: dim for what passes by, red for a failure, none under NO_COLOR", 
   const plain = screen({ env: { NO_COLOR: "1" } });
   plain.screen.event(at(1, BUILDER, { kind: "failed", text: "no", error: "HarnessRefused" }));
   assert.equal(plain.err.raw, "✗ builder: no\n");
+});
+
+test("on a terminal a text is broken between words and goes on under itself, its own indent kept", () => {
+  const { err, screen: shown } = screen({ err: new Terminal(true, 30), env: { NO_COLOR: "1" } });
+  shown.event(
+    at(1, BUILDER, { kind: "text", text: "one two three four five six seven\n  - a list that goes on and on" }),
+  );
+  shown.event(at(1, BUILDER, { kind: "text", text: "漢字".repeat(14) }));
+  shown.event(at(1, BUILDER, { kind: "tool", text: "Bash npm run test -- --only this", tool: "Bash", input: {} }));
+  shown.note("record: /a/path/that/is/wider/than/the/terminal");
+  shown.close();
+  assert.deepEqual(err.lines, [
+    "● one two three four five six",
+    "  seven",
+    "    - a list that goes on and",
+    "    on",
+    `● ${"漢字".repeat(6)}漢`,
+    `  字${"漢字".repeat(6)}`,
+    "  漢字",
+    "● Bash(npm run test -- --only",
+    "  this)",
+    "record:",
+    "  /a/path/that/is/wider/than/the/terminal",
+    "",
+  ]);
+});
+
+test("a turn that a person stopped is yellow, and not red", () => {
+  const { err, screen: shown } = screen({});
+  shown.event(at(1, BUILDER, { kind: "failed", text: "the run was stopped", error: "FlowCancelled" }));
+  assert.equal(err.raw, "\u001b[33m✗ builder: the run was stopped\u001b[39m\n");
+});
+
+test("a turn under ten seconds says its tenths", () => {
+  const { err, screen: shown } = screen({});
+  shown.event(at(1, BUILDER, { kind: "ends", text: "", seconds: 0.26 }));
+  assert.equal(err.lines[0], "  builder worked for 0.2s · claude-opus-5");
 });

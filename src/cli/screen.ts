@@ -8,7 +8,7 @@ import { isColoured, type Paint, paint } from "./colour.ts";
 import { count, lasting, money } from "./figures.ts";
 import type { Io } from "./io.ts";
 import { printable, printableLine } from "./printable.ts";
-import { cutTo } from "./width.ts";
+import { cutTo, width, wrapped } from "./width.ts";
 
 /** Time as the screen sees it: a test's, or the machine's. */
 export interface ScreenClock {
@@ -76,12 +76,12 @@ export class Screen {
   event(event: RunEvent): void {
     switch (event.kind) {
       case "called":
-        if (event.call > 0) this.#line(this.#paint.dim(`▸ ${printableLine(event.flow)} called`));
+        if (event.call > 0) this.#block("", `▸ ${printableLine(event.flow)} called`, "", this.#paint.dim);
         return;
       case "returned":
         if (event.call > 0) {
           const how = event.how === "done" ? "returned" : event.how;
-          this.#line(this.#paint.dim(`◂ ${printableLine(event.flow)} ${how}`));
+          this.#block("", `◂ ${printableLine(event.flow)} ${how}`, "", this.#paint.dim);
         }
         return;
       case "opened":
@@ -107,7 +107,7 @@ export class Screen {
 
   /** Something that hmz says of the run. */
   note(text: string, style: "plain" | "yellow" | "red" | "dim" = "plain"): void {
-    this.#line(style === "plain" ? printable(text) : this.#paint[style](printable(text)));
+    this.#block("", printable(text), "", style === "plain" ? undefined : this.#paint[style]);
   }
 
   /** Takes the clock off the screen. */
@@ -136,26 +136,31 @@ export class Screen {
       }
       case "text":
         if (turn && inner === "") turn.said = event.text;
-        this.#block(`${inner}● ${this.#whose(event)}`, printable(event.text.trim()), inner);
+        this.#block(`${inner}● `, printable(event.text.trim()), inner, undefined, this.#whose(event));
         return;
       case "reasoning":
         this.#block(`${inner}  `, printable(event.text.trim()), inner, (line) => dim(this.#paint.italic(line)));
         return;
       case "tool":
-        this.#line(`${inner}● ${this.#whose(event)}${toolLine(event, dim)}`);
+        this.#tool(event, inner);
         return;
       case "tool-ends":
         if (event.text === "") return;
-        this.#line(
-          `${inner}  ${this.#whose(event)}${(event.failed ? red : dim)(`⎿ ${printableLine(event.text, LONGEST_INPUT)}`)}`,
+        this.#block(
+          `${inner}  `,
+          `⎿ ${printableLine(event.text, LONGEST_INPUT)}`,
+          `${inner}  `,
+          event.failed ? red : dim,
+          this.#whose(event),
         );
         return;
       case "subagent":
-        this.#line(`● ${this.#whose(event)}${printableLine(event.text, LONGEST_INPUT)} ${dim("started")}`);
+      case "subagent-ends": {
+        const how = event.kind === "subagent" ? "started" : "done";
+        const style = (line: string): string => line.replace(new RegExp(`${how}$`), dim(how));
+        this.#block("● ", `${printableLine(event.text, LONGEST_INPUT)} ${how}`, "", style, this.#whose(event));
         return;
-      case "subagent-ends":
-        this.#line(`● ${this.#whose(event)}${printableLine(event.text, LONGEST_INPUT)} ${dim("done")}`);
-        return;
+      }
       case "asks":
         this.#block("", printable(`? ${event.agent} asks: ${event.text.trim()}`), "", yellow);
         return;
@@ -169,12 +174,18 @@ export class Screen {
         this.#answer(event, turn);
         return;
       case "failed":
-        this.#block("", printable(`✗ ${event.agent}: ${event.text.trim()}`), "", red);
+        // A turn that was stopped did not go wrong: a person pressed ^C, or the run ended.
+        this.#block(
+          "",
+          printable(`✗ ${event.agent}: ${event.text.trim()}`),
+          "",
+          event.error === "FlowCancelled" ? yellow : red,
+        );
         return;
       case "ends":
         this.#open.delete(event.turn);
         this.#settleClock();
-        this.#line(dim(`  ${footer(event, turn?.result)}`));
+        this.#block("  ", footer(event, turn?.result), "", dim);
         return;
       default:
         // A kind that a later release adds: shown as little as it is known.
@@ -197,25 +208,59 @@ export class Screen {
   #answer(event: Extract<TurnEvent, { kind: "result" }>, turn: OpenTurn | undefined): void {
     const answer = event.text.trim();
     if (this.#oneTerminal) {
-      if (answer !== "" && answer !== turn?.said.trim()) this.#block(`● ${this.#whose(event)}`, printable(answer), "");
+      if (answer !== "" && answer !== turn?.said.trim()) {
+        this.#block("● ", printable(answer), "", undefined, this.#whose(event));
+      }
       return;
     }
     if (event.cli !== "outworlder") this.printed("stdout", `${printable(event.text.trimEnd())}\n`);
+  }
+
+  /** A tool's name as it is, what it was given dim. */
+  #tool(event: Extract<TurnEvent, { kind: "tool" }>, inner: string): void {
+    const { dim } = this.#paint;
+    const { name, input } = toolParts(event);
+    const style = (line: string, isFirst: boolean): string =>
+      isFirst && line.startsWith(name) ? name + dim(line.slice(name.length)) : dim(line);
+    this.#block(`${inner}● `, input === "" ? name : `${name}(${input})`, inner, style, this.#whose(event));
   }
 
   /** Who says it, where it could be somebody else. */
   #whose({ agent, turn }: TurnEvent): string {
     if (this.#open.size < 2) return "";
     const conversation = this.#open.get(turn)?.conversation ?? 1;
-    return this.#paint.bold(`${printable(agent)}${conversation > 1 ? ` ${conversation}` : ""}: `);
+    return `${printable(agent)}${conversation > 1 ? ` ${conversation}` : ""}: `;
   }
 
-  /** A text of several lines: a lead before the first, the others indented under it. Each line is styled by itself. */
-  #block(lead: string, text: string, indent: string, style: (line: string) => string = (line) => line): void {
-    const [first = "", ...others] = text.split("\n");
-    this.#line(
-      [lead + style(first), ...others.map((line) => (line === "" ? "" : `${indent}  ${style(line)}`))].join("\n"),
-    );
+  /**
+   * A text of several lines: a lead and who says it before the first, the others indented under it. On a terminal a line
+   * that is too wide goes on under itself. Each line is styled by itself.
+   */
+  #block(
+    lead: string,
+    text: string,
+    indent: string,
+    style: (line: string, isFirst: boolean) => string = (line) => line,
+    whose = "",
+  ): void {
+    const lines = text.split("\n").flatMap((line, at) => {
+      if (line === "" && at > 0) return [""];
+      const before = at === 0 ? lead + whose : `${indent}  `;
+      const own = /^ */.exec(line)?.[0] ?? "";
+      const under = `${indent}  ${own.length < 20 ? own : ""}`;
+      const columns = this.#columns;
+      return wrapped(line, columns - width(before), columns - width(under)).map((part, index) => {
+        if (index > 0) return under + style(part, false);
+        return at === 0 ? lead + this.#paint.bold(whose) + style(part, true) : before + style(part, false);
+      });
+    });
+    this.#line(lines.join("\n"));
+  }
+
+  /** How wide a permanent line may be: a column is left free, and what is no terminal is not measured. */
+  get #columns(): number {
+    const { isTTY, columns } = this.#io.stderr;
+    return isTTY && columns ? Math.max(columns - 1, 20) : Infinity;
   }
 
   #line(text: string): void {
@@ -258,7 +303,11 @@ export class Screen {
     const [oldest] = turns;
     const who = turns.length === 1 ? `${printable(oldest?.agent ?? "")} is working` : `${turns.length} turns working`;
     const spent = this.#spent();
-    const parts = [`${who} ${lasting(this.#clock.now() - (oldest?.since ?? 0))}`, spent > 0 ? money(spent) : ""];
+    // Tenths would only flicker.
+    const parts = [
+      `${who} ${lasting(Math.floor(this.#clock.now() - (oldest?.since ?? 0)))}`,
+      spent > 0 ? money(spent) : "",
+    ];
     const spinner = SPINNER[this.#frame % SPINNER.length] ?? "";
     // A column is left free: a terminal wraps when its last one is written.
     const columns = Math.max(1, (this.#io.stderr.columns ?? 80) - 1);
@@ -267,7 +316,7 @@ export class Screen {
   }
 }
 
-function toolLine({ tool, text }: Extract<TurnEvent, { kind: "tool" }>, dim: (text: string) => string): string {
+function toolParts({ tool, text }: Extract<TurnEvent, { kind: "tool" }>): { name: string; input: string } {
   // A tool of an MCP server is called by its last part where a harness says it so.
   const short = tool.slice(tool.lastIndexOf("__") + 1).replace(/^_/, "");
   const name = printableLine(text.startsWith(tool) || !text.startsWith(short) ? tool : short, 80);
@@ -275,7 +324,7 @@ function toolLine({ tool, text }: Extract<TurnEvent, { kind: "tool" }>, dim: (te
   if (input.startsWith(name)) input = input.slice(name.length).trim();
   // `Name(input)`, `Name: input` and `Name input` are all said by one harness or another.
   input = /^\((?<inner>.*)\)$/.exec(input)?.groups?.["inner"] ?? input.replace(/^:\s*/, "");
-  return input === "" ? name : `${name}${dim(`(${printableLine(input, LONGEST_INPUT)})`)}`;
+  return { name, input: printableLine(input, LONGEST_INPUT) };
 }
 
 function footer(

@@ -32,3 +32,51 @@ export function cutTo(line: string, most: number): string {
   }
   return kept;
 }
+
+/**
+ * One line as several, broken between words, and between characters that are two columns wide: those are written without
+ * spaces. A word that is wider than a line is left whole, as a path or an address that a person copies.
+ *
+ * @param first The columns of the first line. @param others Those of each one after it.
+ */
+export function wrapped(line: string, first: number, others: number): string[] {
+  const lines: string[] = [];
+  let kept = "";
+  let columns = 0;
+  let most = first;
+  for (const piece of piecesOf(line)) {
+    const word = piece.trimEnd();
+    if (kept.trim() !== "" && columns + width(word) > most) {
+      lines.push(kept.trimEnd());
+      kept = "";
+      columns = 0;
+      most = others;
+    }
+    kept += piece;
+    columns += width(piece);
+  }
+  lines.push(kept);
+  return lines;
+}
+
+/** What a line may be broken after: a word or a wide character, with the spaces behind it; the spaces at its very start. */
+function piecesOf(line: string): string[] {
+  const pieces: string[] = [];
+  let piece = "";
+  let before = "";
+  for (const character of line) {
+    // A mark stays on its character, and so does what a joiner joins to it.
+    const isMark = NO_WIDTH.test(character) || VARIATION.test(character);
+    const joined = isMark || before === "\u200d";
+    const starts = character !== " " && (before === " " || columnsOf(character) === 2 || columnsOf(before) === 2);
+    if (piece !== "" && starts && !joined) {
+      pieces.push(piece);
+      piece = "";
+    }
+    piece += character;
+    before = isMark && character !== "\u200d" ? before : character;
+  }
+  return piece === "" ? pieces : [...pieces, piece];
+}
+
+const VARIATION = /[\ufe00-\ufe0f]/;

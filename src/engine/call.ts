@@ -118,9 +118,13 @@ export class Call {
     const whole = { ...given, ctx: this.context } as never;
     const undo = this.#cancelledBy(cancellers);
     if (this.above) this.above.#children.add(this);
-    run.began(this);
+    let begun = false;
     let how: Ending = "failed";
     try {
+      const equipping = run.equip(this, given);
+      if (equipping) await this.#unlessCancelled(equipping);
+      run.began(this);
+      begun = true;
       const result = await this.#outcome(asking.run(this.scope, async () => definition.run(task, whole)));
       how = "done";
       return result;
@@ -130,8 +134,17 @@ export class Call {
     } finally {
       for (const step of undo) step();
       await this.#end();
-      run.returned(this, how);
+      if (begun) run.returned(this, how);
     }
+  }
+
+  /** What is waited for before the flow's function runs; why the call was cancelled, where it is meanwhile. */
+  #unlessCancelled(work: Promise<unknown>): Promise<void> {
+    const { cancellation } = this;
+    return new Promise((resolve, reject) => {
+      const unlisten = cancellation.on(() => reject(cancellation.reason));
+      work.finally(unlisten).then(() => (cancellation.cancelled ? reject(cancellation.reason) : resolve()), reject);
+    });
   }
 
   /** What the flow's function comes to; once the call is cancelled, why it was, after the function had time to unwind. */
@@ -323,9 +336,13 @@ export function cancellationOf(call: Call): Cancellation {
   return (store instanceof Scope ? cancellationIn(store, call) : undefined) ?? call.cancellation;
 }
 
-/** Runs a function as a call's flow: what it calls and loads is that flow's doing. */
-export function asFlow<T>(call: Call, fn: () => T): T {
-  return asking.run(call.scope, fn);
+/**
+ * Runs a function as a call's flow: what it calls and loads is that flow's doing.
+ *
+ * @param cancellation Ends the turns and calls that it begins; the call's own where left out.
+ */
+export function asFlow<T>(call: Call, fn: () => T, cancellation?: Cancellation): T {
+  return asking.run(cancellation ? new Scope(call, cancellation) : call.scope, fn);
 }
 
 function ownBudget(given: unknown): Budget {

@@ -61,7 +61,7 @@ class EnvView implements AnyEnv {
     if (isScript) this.#assertGranted("bash", "a script exec");
     else this.#assertGranted("shell", "exec");
     if (!isScript && !isArgv(command)) {
-      throw new TypeError("exec takes one command: an argv, or a script.");
+      throw new TypeError("exec takes one command: an argv, or a script");
     }
     const { call, place } = this.#env;
     call.assertGoing();
@@ -105,8 +105,8 @@ class EnvView implements AnyEnv {
   async deriveSubdir(path: string): Promise<AnyEnv> {
     const { call, place, chain } = this.#env;
     call.assertGoing();
-    const within = posix.normalize(path);
-    if (typeof path !== "string" || path === "" || posix.isAbsolute(within) || within.split("/")[0] === "..") {
+    const within = typeof path === "string" ? posix.normalize(path) : "";
+    if (within === "" || path === "" || posix.isAbsolute(within) || within.split("/")[0] === "..") {
       throw new RangeError(`'${path}' is not a directory under the workdir: a relative path that does not climb out`);
     }
     const workdir = posix.join(place.workdir, within);

@@ -1,6 +1,7 @@
 /** Structured concurrency: members run side by side, and end as one. */
 
 import type { Group } from "../flows/context.ts";
+import { BudgetExceeded } from "../flows/errors.ts";
 import { Cancellation } from "./cancellation.ts";
 
 export interface GroupSetup {
@@ -47,8 +48,10 @@ export async function runGroup<T>(setup: GroupSetup, body: (group: Group) => Pro
     const result = await enter(cancellation, async () => body(group)).catch(failed);
     // Members may start members: wait until none is left.
     while (members.size > 0) await Promise.all(members);
-    if (failures.length === 1) throw failures[0];
-    if (failures.length > 1) throw new AggregateError(failures, `${failures.length} members of a group failed`);
+    // A budget that several members met is one end, and not many failures.
+    const one = failures.length === 1 || failures.every((error) => error instanceof BudgetExceeded);
+    if (failures.length > 0 && one) throw failures[0];
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} members of a group failed`);
     above.throwIfCancelled();
     return result as T;
   } finally {

@@ -57,6 +57,39 @@ describe("the run's outworlder", () => {
     assert.deepEqual(new Set(roles), new Set(["human"]));
   });
 
+  it("is asked as each role that the run filled, and by a callee as the first", async () => {
+    const roles: string[] = [];
+    const human = {
+      away: () => false,
+      ask: async ({ role }: { role: string }) => (roles.push(role), "yes"),
+    };
+    const inner = flow({ agents: { any: outworlder() } }, async (_task, { agents: { any } }) => any.run("?"));
+    const outer = flow({ agents: { first: outworlder(), second: outworlder() } }, async (_task, { agents }) => {
+      await agents.first.run("?");
+      await agents.second.run("?");
+      await inner("");
+      await inner("", { agents: { any: agents.second } });
+    });
+    await runFake(outer, "", { outworlder: human });
+    assert.deepEqual(roles, ["first", "second", "first", "second"]);
+  });
+
+  it("is not waited for once the question is taken back", async () => {
+    const human = { away: () => false, ask: () => new Promise(() => {}) };
+    const reason = new Error("enough");
+    const asks = flow({ agents: { human: outworlder() } }, async (_task, { agents }) => {
+      const taken = new AbortController();
+      const asked = agents.human.run("?", { signal: taken.signal });
+      taken.abort(reason);
+      await assert.rejects(asked, (error) => error === reason);
+      await assert.rejects(agents.human.run("?", { signal: taken.signal }), (error) => error === reason);
+      const made = Outworlder.new();
+      made.onOutworlderRun(() => new Promise(() => {}));
+      return refusal(() => made.run("?", { signal: AbortSignal.abort(reason) }));
+    });
+    assert.equal(await runFake(asks, "", { outworlder: human }), "Error: enough");
+  });
+
   it("cannot do what an agent can", async () => {
     const tries = flow({ agents: { human: outworlder() } }, async (_task, { agents: { human } }) => {
       const session = await human.spawn();
@@ -68,6 +101,9 @@ describe("the run's outworlder", () => {
         await refusal(() => human.run("x", { session: {} as never })),
         await refusal(() => human.run("x", { env: {} as never })),
         await refusal(() => session.offers([])),
+        await refusal(() => (human as unknown as { steer(): unknown }).steer()),
+        await refusal(() => human.derive({ permission: "read" as never })),
+        await refusal(() => human.run("x", { session: "x" as never })),
         session.takesTools,
       ];
     });
@@ -76,9 +112,12 @@ describe("the run's outworlder", () => {
       "CapabilityNotGranted: human: an outworlder has no skills",
       "nothing was refused",
       "CapabilityNotGranted: human: only an outworlder made with Outworlder.new() is answered by a hook",
-      "SessionError: human: this is not one of this agent's sessions",
+      "SessionError: human: this object is not one of this agent's",
       "TypeError: this object is not an environment this run handed out",
       "UnsupportedOperation: human: an outworlder takes no tools",
+      "UnsupportedOperation: an outworlder cannot be steered",
+      "TypeError: permission=read is not a Permission",
+      "SessionError: human: x is not one of this agent's",
       false,
     ]);
   });

@@ -8,6 +8,7 @@ import type { HookFn, HookKind } from "../flows/hooks.ts";
 import { permission as validated, type PermissionLike } from "../flows/permission.ts";
 import type { Tool } from "../flows/tool.ts";
 import { asFlow, type Call, cancellationOf } from "./call.ts";
+import { Cancellation } from "./cancellation.ts";
 import { envOf } from "./environment.ts";
 import type { OutworlderDriver } from "./ports.ts";
 import { schemaName } from "./schema.ts";
@@ -73,23 +74,38 @@ class OutworlderView {
   }
 
   async run(prompt: string, options: Options = {}): Promise<unknown> {
-    const { call, role, answers } = this.#outworlder;
-    const { session, env, outputSchema: schema } = options;
+    const { call, role } = this.#outworlder;
+    const { session, env, outputSchema: schema, signal } = options;
     call.assertGoing();
+    cancellationOf(call).throwIfCancelled();
+    signal?.throwIfAborted();
     if (typeof prompt !== "string") throw new TypeError(`${role}: a prompt is a string`);
     if (session !== undefined && !isSessionOf(session, this.#outworlder)) {
-      throw new SessionError(`${role}: this is not one of this agent's sessions`);
+      const said = typeof session === "object" ? "this object" : String(session);
+      throw new SessionError(`${role}: ${said} is not one of this agent's`);
     }
     if (env !== undefined && envOf(env)?.call.run !== call.run) {
       throw new TypeError("this object is not an environment this run handed out");
     }
     if (this.away) return awayAnswer(schema);
-    const cancellation = cancellationOf(call);
-    cancellation.throwIfCancelled();
-    if (answers.by === "run") {
-      const { driver, as } = answers;
-      return typed(await driver.ask({ role: as, prompt, schema, signal: cancellation.signal }), schema, role);
+    const cancellation = new Cancellation();
+    const undo = [cancellation.follow(cancellationOf(call))];
+    if (signal) undo.push(cancellation.followSignal(signal));
+    try {
+      return typed(
+        await unlessCancelled(this.#asked(prompt, options, cancellation.signal), cancellation),
+        schema,
+        role,
+      );
+    } finally {
+      for (const step of undo) step();
     }
+  }
+
+  /** What they answer, before it is checked. Whoever thinks it over is not waited for once the question is taken back. */
+  async #asked(prompt: string, { session, outputSchema: schema }: Options, signal: AbortSignal): Promise<unknown> {
+    const { role, answers } = this.#outworlder;
+    if (answers.by === "run") return answers.driver.ask({ role: answers.as, prompt, schema, signal });
     const hook = answers.hook as HookFn<"outworlder_run">;
     const asked = session ?? (await this.spawn());
     const params = { ctx: answers.made.context, session: asked, prompt, ...(schema ? { outputSchema: schema } : {}) };
@@ -97,7 +113,7 @@ class OutworlderView {
     if (typeof result !== "object" || result === null || !("output" in result)) {
       throw new TypeError(`${role}: an outworlder_run hook returns { output }`);
     }
-    return typed(result.output, schema, role);
+    return result.output;
   }
 
   async fork(): Promise<Session> {
@@ -211,6 +227,14 @@ class OutworlderSession {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over = true;
   }
+}
+
+/** What is waited for; why the cancellation came, where it comes first. */
+function unlessCancelled<T>(work: Promise<T>, cancellation: Cancellation): Promise<T> {
+  return new Promise((resolve, reject) => {
+    cancellation.on(() => reject(cancellation.reason));
+    work.then(resolve, reject);
+  });
 }
 
 /** What somebody who is away answers: nothing, or the schema's defaults where every field has one. */

@@ -23,7 +23,7 @@ export function readParams(ref: string, schema: z.ZodObject, given: unknown): Re
   ]);
   const second = parsed(ref, schema, Object.fromEntries(reread));
   if (second.success) return second.data;
-  throw new ParamsError(`${ref}: ${explained(second.error)}`, { cause: second.error });
+  throw new ParamsError(`${ref}: ${explained(second.error, Object.keys(schema.shape))}`, { cause: second.error });
 }
 
 function parsed(ref: string, schema: z.ZodObject, given: object): z.ZodSafeParseResult<Record<string, unknown>> {
@@ -44,9 +44,15 @@ function jsonOr(text: string): unknown {
 }
 
 /** One line: each field that failed, and why. */
-function explained(error: z.ZodError): string {
+function explained(error: z.ZodError, known: readonly string[]): string {
   return error.issues
-    .map((issue) => (issue.path.length > 0 ? `${issue.path.map(String).join(".")}: ${issue.message}` : issue.message))
+    .map((issue) => {
+      if (issue.code === "unrecognized_keys") {
+        const strange = issue.keys.map((key) => `'${key}'`).join(", ");
+        return `there is no param ${strange}; ${known.length > 0 ? `its params are ${known.join(", ")}` : "it has no params"}`;
+      }
+      return issue.path.length > 0 ? `${issue.path.map(String).join(".")}: ${issue.message}` : issue.message;
+    })
     .join("; ");
 }
 

@@ -9,8 +9,10 @@ import type { AgentNeed, Forks, Harness } from "../flows/harness.ts";
 import type { AnyFlow, Flow } from "../flows/flow.ts";
 import type { HookKind } from "../flows/hooks.ts";
 import type { Permission } from "../flows/permission.ts";
-import type { FlowIdentity } from "../flows/definition.ts";
-import type { Callbacks } from "../flows/callbacks.ts";
+import type { FlowDefinition, FlowIdentity } from "../flows/definition.ts";
+import type { Message } from "../flows/callbacks.ts";
+import type { CliResult } from "../flows/command-line.ts";
+import type { BoundCallbacks } from "./callbacks.ts";
 import type { HarnessEvent, RunEvent, Tokens } from "./events.ts";
 
 // ── agents ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -26,6 +28,14 @@ export interface AgentDriver {
   /** The needs that this driver really serves. */
   readonly serves: ReadonlySet<AgentNeed>;
   readonly forks: Forks;
+  /** Whether its sessions put the flow's command lines (`TurnSetup.clis`) on their agent's PATH. */
+  readonly shelves: boolean;
+  /**
+   * Looks at what can be known before a run: whether the program is there, the key set, the script one. Starts nothing.
+   *
+   * @throws HarnessError, of the leaf that the first turn would fail with.
+   */
+  check?(): Promise<void>;
   /** Opens a session. Starts nothing: the session's first `ready` does. */
   open(opening: Opening): SessionDriver;
   /** Ends whatever its sessions share. Called once, after each of them was closed. */
@@ -35,10 +45,21 @@ export interface AgentDriver {
 export interface Opening {
   readonly role: string;
   readonly permission: Permission;
-  readonly skills: readonly string[];
-  readonly callbacks: Callbacks;
+  readonly skills: readonly Skill[];
+  /** The role's, each called as the flow. */
+  readonly callbacks: BoundCallbacks;
   /** The session that this one carries on from. It stands still until this one's first turn was taken. */
   readonly forkOf?: SessionDriver;
+}
+
+/** Instructions for one kind of work: a directory on this machine that holds a `SKILL.md`. */
+export interface Skill {
+  /** The directory's name. No two skills of a role share one. */
+  readonly name: string;
+  /** Absolute; `""` for one that a fake stands in for. */
+  readonly directory: string;
+  /** What the role wrote to be given it: its name, or the URLs of repositories that hold it. */
+  readonly entries: readonly string[];
 }
 
 /** One conversation. Its methods are never called while a turn is under way, but `steer` and `close`. */
@@ -68,6 +89,8 @@ export interface SessionDriver {
   steer?(text: string, queued: boolean): Promise<boolean>;
   /** Ends the conversation's processes; interrupts a turn under way. The conversation itself is kept. */
   close(): Promise<void>;
+  /** The conversation, where the driver holds it: what a turn's `afterRun` is given. */
+  readonly messages?: readonly Message[];
 }
 
 /** Where a turn works, and what the harness must know before it starts. */
@@ -76,6 +99,8 @@ export interface TurnSetup {
   /** The hooks that hang when the turn starts: some change how a CLI is started. */
   readonly hung: ReadonlySet<HookKind>;
   readonly tools: readonly OfferedTool[];
+  /** The flow's command lines; empty for a driver that does not shelve them. */
+  readonly clis: readonly ShelvedCli[];
   /** The JSON Schema that the answer must have. */
   readonly schema: JsonSchema | undefined;
   /** The schema itself, for a driver in this process. */
@@ -105,6 +130,14 @@ export interface OfferedTool {
   readonly schema: JsonSchema;
   /** Runs it as the flow. Never rejects: what was thrown is the text, with `failed`. */
   call(input: unknown): Promise<{ readonly text: string; readonly failed: boolean }>;
+}
+
+/** A command line of the flow's own, ready to be run by whatever stands on the agent's PATH under its name. */
+export interface ShelvedCli {
+  readonly name: string;
+  readonly about: string;
+  /** Runs it as the flow, the program's own name left out of `argv`. Never rejects. */
+  run(argv: readonly string[]): Promise<CliResult>;
 }
 
 /** A step of what has been spent: the difference from what was last reported, never a running total. */
@@ -212,6 +245,13 @@ export interface Recorder {
 /** Finds the flow that a ref names, relative to the flow asking. */
 export type FlowLoader = (ref: string, asking: FlowIdentity) => Promise<Flow>;
 
+/**
+ * Finds the skills that a role of a flow names, fetching what lies in a repository.
+ *
+ * @throws FlowDefinitionError where one of them is not there, or cannot be fetched.
+ */
+export type SkillResolver = (flow: FlowDefinition, role: string) => Promise<readonly Skill[]>;
+
 export interface RunSetup {
   readonly flow: AnyFlow;
   readonly task: string;
@@ -226,6 +266,8 @@ export interface RunSetup {
   readonly prices: Prices;
   readonly recorder: Recorder;
   readonly load: FlowLoader;
+  /** Asked once a run for each role of each flow that names skills, before the flow's function runs. */
+  readonly skills: SkillResolver;
   /** Grant each agent role every need that its driver serves, whatever it declares. */
   readonly fullView?: boolean;
 }

@@ -14,6 +14,7 @@ import {
   z,
 } from "hmz/flows";
 import { FakeAgent, FakeEnv, type FakeRunOptions, runFake } from "hmz/fakes";
+import { startRun } from "./run.ts";
 
 async function refusal(work: Promise<unknown>): Promise<string> {
   try {
@@ -193,6 +194,36 @@ describe("what a called flow is handed", () => {
           `CapabilityMissing: ${REF}:callee: 'e' is a LocalEnv, and the environment given is ssh@box/srv, which is not this machine`,
         ],
         [
+          "a workspace that does not serve a need",
+          { envs: { e: localEnv({ needs: ["files"] }) } },
+          {},
+          `CapabilityMissing: ${REF}:callee: 'e' needs files, which local/here does not support`,
+        ],
+        [
+          "agents that are none",
+          { agents: { a: agent() } },
+          { agents: "builder" },
+          `RequirementError: ${REF}:callee: agents are given as an object, one for each role`,
+        ],
+        [
+          "environments that are none",
+          { envs: { e: env() } },
+          { envs: null },
+          `RequirementError: ${REF}:callee: environments are given as an object, one for each role`,
+        ],
+        [
+          "a budget that is a number",
+          {},
+          { budget: 5 },
+          "TypeError: a call's budget is made by budget({ duration, cost, outputTokens, graceful })",
+        ],
+        [
+          "a budget that limits nothing",
+          {},
+          { budget: {} },
+          "RangeError: a budget sets at least one of duration, cost, output_tokens",
+        ],
+        [
           "a workspace that has less",
           { envs: { e: localEnv({ cpus: 99 }) } },
           {},
@@ -228,7 +259,12 @@ describe("what a called flow is handed", () => {
           { params: [] },
           `ParamsError: ${REF}:callee: params=[] is not an object of params`,
         ],
-        ["an unknown param", {}, { params: { n: 1 } }, `ParamsError: ${REF}:callee: Unrecognized key: "n"`],
+        [
+          "an unknown param",
+          {},
+          { params: { n: 1 } },
+          `ParamsError: ${REF}:callee: there is no param 'n'; it has no params`,
+        ],
       ];
       const told: [string, string, boolean][] = [];
       for (const [what, declaration, options, expected] of rows) {
@@ -246,7 +282,8 @@ describe("what a called flow is handed", () => {
     const fake = () => new FakeAgent({ cost: 1 });
     const agents = { plain: fake(), steers: fake(), narrow: fake() };
     const envs = { far: new FakeEnv({ backend: "ssh", provider: "box", workdir: "/srv" }) };
-    assert.deepEqual(await runFake(caller, "", { agents, envs }), []);
+    const local = new FakeEnv({ workdir: "/here", needs: ["shell"] });
+    assert.deepEqual(await runFake(caller, "", { agents, envs, local }), []);
     for (const { sessions } of Object.values(agents)) assert.deepEqual(sessions, []);
   });
 
@@ -266,7 +303,10 @@ describe("what a called flow is handed", () => {
   it("is exactly its declaration: needs, permission, skills and tools are its role's", async () => {
     const fake = new FakeAgent({ reply: (_prompt, { session }) => session.offered.map(({ name }) => name).join() });
     const narrow = flow(
-      { name: "narrow", agents: { b: agent({ permission: { online: "none" }, skills: ["test"] }) } },
+      {
+        name: "narrow",
+        agents: { b: agent({ permission: { online: "none" }, skills: ["https://host.test/o/r#test"] }) },
+      },
       async (_task, { agents: { b } }) => {
         assert.throws(() => (b as unknown as { onAskUser(fn: null): void }).onAskUser(null), {
           name: "CapabilityNotGranted",
@@ -276,7 +316,7 @@ describe("what a called flow is handed", () => {
       },
     );
     const wide = flow(
-      { agents: { a: agent({ needs: ["ask_user"], skills: ["lint"], tools: [review] }) } },
+      { agents: { a: agent({ needs: ["ask_user"], skills: ["https://host.test/o/r#lint"], tools: [review] }) } },
       async (_task, { agents: { a } }) => [await a.run("x"), await narrow("", { agents: { b: a } })],
     );
     assert.deepEqual(await runFake(wide, "", { agents: { a: fake } }), ["review", ""]);
@@ -384,6 +424,32 @@ describe("what a run is started with", () => {
       assert.equal(await refusal(runFake(bare(declaration), "", options)), expected);
     });
   }
+
+  it("is refused without what a role requires", () => {
+    const env0 = new FakeEnv();
+    const setup = {
+      task: "",
+      agents: {},
+      envs: {},
+      workspace: { machine: env0, workdir: "/work" },
+      outworlder: { away: () => true, ask: async () => "" },
+      params: {},
+      budget: { cost: 1 },
+      prices: { cost: () => undefined },
+      recorder: { record: () => assert.fail("something ran") },
+      load: () => Promise.reject(new Error("nothing is loaded")),
+      skills: async () => [],
+    };
+    const starts = (declaration: object) => () => startRun({ ...setup, flow: bare(declaration) });
+    assert.throws(starts({ agents: { a: agent() } }), {
+      name: "MissingRole",
+      message: `${REF}:bare needs an agent for 'a'; specify each with -a ROLE=CLI/MODEL:EFFORT`,
+    });
+    assert.throws(starts({ envs: { e: env() } }), {
+      name: "MissingRole",
+      message: `${REF}:bare needs an environment for 'e'; specify each with -e ROLE=BACKEND[@PROVIDER]/WORKDIR`,
+    });
+  });
 
   it("is filled by runFake where it is left out", async () => {
     const fills = flow(

@@ -10,7 +10,7 @@ import {
   ResourceUnmet,
 } from "../flows/errors.ts";
 import { agentOf, agentView } from "./view.ts";
-import { filledAgent } from "./agent.ts";
+import { filledAgent, unshelved } from "./agent.ts";
 import type { Call, Handed } from "./call.ts";
 import { chainOf, envOf, type EnvRecord, envView } from "./environment.ts";
 import { outworlderOf, type OutworlderRecord, outworlderView } from "./outworlder.ts";
@@ -233,9 +233,8 @@ function topAgent(call: Call, role: AgentRoleDefinition, driver: AgentDriver, fu
       `${ref}: '${role.name}' needs ${lacking.join(", ")}, which ${driver.harness} does not support`,
     );
   }
-  if (role.clis.length > 0 && driver.harness === "litellm") {
-    throw new CapabilityMissing(`${ref}: '${role.name}' declares clis, and litellm has no shell to run them from`);
-  }
+  const why = unshelved(role.clis, driver.harness, driver.shelves);
+  if (why !== undefined) throw new CapabilityMissing(`${ref}: '${role.name}' ${why}`);
   return filledAgent(call, role, driver, fullView ? driver.serves : role.needs);
 }
 

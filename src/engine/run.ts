@@ -11,8 +11,10 @@ import type { Ending } from "./events.ts";
 import { newOutworlder, type OutworlderRecord } from "./outworlder.ts";
 import { readParams } from "./params.ts";
 import type { Place, Recorder, RunSetup, Spend } from "./ports.ts";
+import { SpentQuotas } from "./quota.ts";
 import { handedOver, handedToTop, runsPerson } from "./requirement.ts";
 import type { SessionRecord } from "./session.ts";
+import { Skills } from "./skills.ts";
 
 /** A flow call that is going. */
 export interface LiveCall {
@@ -41,24 +43,38 @@ export interface EngineRun {
   running(): readonly LiveCall[];
 }
 
+/** A run that was checked. */
+export interface PreparedRun {
+  /** Starts it: the flow's code runs from here on. Called once. */
+  start(): EngineRun;
+}
+
 /**
- * Starts a run.
+ * Checks a run. Whoever starts it writes down that it began in between: a flow that never lets go of the process would
+ * leave no record otherwise.
  *
  * @throws RequirementError where what is given does not meet the flow's declaration; nothing ran.
  * @throws ParamsError where its params do not validate.
  * @throws RangeError where its budget is none.
  */
-export function startRun(setup: RunSetup): EngineRun {
+export function prepareRun(setup: RunSetup): PreparedRun {
   const run = new Run(setup);
   return {
-    result: run.start(),
-    get usage() {
-      return run.usage;
-    },
-    stop: (reason) => run.stop(reason),
-    abandon: () => run.abandon(),
-    running: () => run.running(),
+    start: () => ({
+      result: run.start(),
+      get usage() {
+        return run.usage;
+      },
+      stop: (reason) => run.stop(reason),
+      abandon: () => run.abandon(),
+      running: () => run.running(),
+    }),
   };
+}
+
+/** Checks a run and starts it. @throws as `prepareRun`. */
+export function startRun(setup: RunSetup): EngineRun {
+  return prepareRun(setup).start();
 }
 
 /** What calls, sessions and turns of one run share. */
@@ -67,12 +83,14 @@ export class Run {
   /** Cancelled where nothing that unwinds is waited for any more. */
   readonly abandoned = new Cancellation();
   readonly workspace: Place;
+  readonly quotas = new SpentQuotas();
   readonly #setup: RunSetup;
   readonly #top: Call;
   readonly #handed: Handed;
   readonly #params: Record<string, unknown>;
   readonly #going = new Map<number, Call>();
   readonly #loaded = new Map<string, Promise<Flow>>();
+  readonly #skills: Skills;
   readonly #conversations = new Map<string, number>();
   readonly #named = new WeakMap<SessionRecord, string>();
   /** The role of the top flow that the run's person fills, whatever role a callee knows them under. */
@@ -84,6 +102,7 @@ export class Run {
     this.#setup = setup;
     this.recorder = setup.recorder;
     this.workspace = setup.workspace;
+    this.#skills = new Skills(setup.skills);
     const limits: Budget | undefined = setup.budget === undefined ? undefined : readBudget(setup.budget as BudgetLike);
     this.#top = new Call(this, undefined, setup.flow, setup.task, limits);
     const role = this.#top.definition.agents.find(({ kind }) => kind === "outworlder");
@@ -213,11 +232,16 @@ export class Run {
     return handedOver(call, agents, envs);
   }
 
+  /** Gives a call's agents their skills; `undefined` where there is nothing to wait for. */
+  equip(call: Call, handed: Handed): Promise<unknown> | undefined {
+    return this.#skills.given(call, handed);
+  }
+
   newOutworlder(call: Call): Outworlder {
     return newOutworlder(call);
   }
 
   person(call: Call, role: string): OutworlderRecord {
-    return runsPerson(call, role, this.#setup, this.#person);
+    return runsPerson(call, role, this.#setup, call.above ? this.#person : role);
   }
 }

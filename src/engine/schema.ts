@@ -30,14 +30,17 @@ export function schemaName(schema: z.ZodType): string {
  * @throws OutputSchemaError where none is.
  */
 export function readAnswer<S extends z.ZodType>(answer: string, schema: S): z.output<S> {
+  let cause: z.ZodError | undefined;
   for (const candidate of candidates(answer)) {
     const parsed = parseJson(candidate);
     if (parsed === undefined) continue;
     const read = schema.safeParse(parsed.value);
     if (read.success) return read.data;
+    cause ??= read.error;
   }
   throw new OutputSchemaError(
     `the answer is not a ${schemaName(schema)}: ${JSON.stringify([...answer].slice(0, 200).join(""))}`,
+    { cause },
   );
 }
 

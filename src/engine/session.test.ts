@@ -157,11 +157,15 @@ describe("Agent.fork", () => {
   });
 });
 
+const LINT = "https://host.test/team/skills#lint";
+
 describe("Agent.derive", () => {
   const grants = flow(
     {
       name: "grants",
-      agents: { a: agent({ permission: { local: "read", online: "none" }, skills: ["lint", "test"] }) },
+      agents: {
+        a: agent({ permission: { local: "read", online: "none" }, skills: [LINT, "https://host.test/team/test.git"] }),
+      },
     },
     async (_task, { agents: { a } }) => {
       const said = (options: object) => {
@@ -177,7 +181,8 @@ describe("Agent.derive", () => {
         said({ permission: { local: "read", user: "none", system: "none", online: "none" }, skills: [] }),
         said({ permission: "read" }),
         said({ permission: { local: "some" } }),
-        said({ skills: ["lint", "deploy", "ship"] }),
+        said({ skills: ["lint", "deploy", LINT, "ship"] }),
+        said({ skills: "lint" }),
         said({}),
       ];
     },
@@ -191,13 +196,14 @@ describe("Agent.derive", () => {
       "TypeError: permission=read is not a Permission",
       "RangeError: local=some is not a permission kind",
       "CapabilityNotGranted: a: deploy, ship is not among the skills this agent was granted",
+      "TypeError: skills=lint is not an array of skill names",
       "nothing was refused",
     ]);
   });
 
   it("opens its sessions under the narrower grant, and shares hooks and sessions", async () => {
     const fake = new FakeAgent();
-    const derives = flow({ agents: { a: agent({ skills: ["lint"] }) } }, async (_task, { agents: { a } }) => {
+    const derives = flow({ agents: { a: agent({ skills: [LINT] }) } }, async (_task, { agents: { a } }) => {
       const narrow = a.derive({ permission: { online: "none" }, skills: [] });
       let heard = 0;
       a.onStop(() => void heard++);

@@ -6,8 +6,9 @@ import { SessionError, UnsupportedOperation } from "../flows/errors.ts";
 import type { Forks } from "../flows/harness.ts";
 import type { Tool } from "../flows/tool.ts";
 import { isTool } from "../flows/tool.ts";
-import type { AgentRecord } from "./agent.ts";
+import { type AgentRecord, skillsOf } from "./agent.ts";
 import { asFlow } from "./call.ts";
+import { bound } from "./callbacks.ts";
 import { within } from "./deadline.ts";
 import { hook } from "./hooks.ts";
 import type { Place, SessionDriver } from "./ports.ts";
@@ -87,8 +88,9 @@ export class SessionRecord {
 
   /** The driver's side of it, opened by its first turn. */
   opened(place: Place): SessionDriver {
-    const { driver, role } = this.agent.family;
-    const { permission, skills, callbacks } = this.agent.grant;
+    const { call, driver, role } = this.agent.family;
+    const { permission, callbacks } = this.agent.grant;
+    const skills = skillsOf(this.agent);
     if (this.driver) {
       this.#assertMovable(driver.forks, driver.harness, place, "move");
       return this.driver;
@@ -104,7 +106,15 @@ export class SessionRecord {
     }
     const parent = this.forkOf?.driver;
     if (this.forkOf?.closed && !this.#parent) throw new SessionError(`${role}: the session to fork is over`);
-    this.driver = driver.open({ role, permission, skills, callbacks, ...(parent ? { forkOf: parent } : {}) });
+    this.driver = driver.open({
+      role,
+      permission,
+      skills,
+      callbacks: bound(callbacks, (fn) =>
+        asFlow(call, () => fn({ ctx: call.context, session: this.view }), this.under?.cancellation),
+      ),
+      ...(parent ? { forkOf: parent } : {}),
+    });
     return this.driver;
   }
 

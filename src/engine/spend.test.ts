@@ -418,3 +418,59 @@ describe("a deadline", () => {
     await assert.rejects(run, { name: "DurationExceeded" });
   });
 });
+
+describe("a hard limit that one turn reaches", () => {
+  const silent = () => new FakeAgent({ cost: 1, reply: (prompt) => (prompt === "silent" ? never() : prompt) });
+
+  it("cuts off every turn under it, the silent ones too", async () => {
+    const said = await under({ cost: 1, graceful: false }, silent(), (a) =>
+      Promise.all([refusal(a.run("silent")), refusal(a.run("silent")), refusal(a.run("x"))]),
+    );
+    assert.deepEqual(said, [COST, COST, COST]);
+  });
+
+  it("is one end out of a group, and not a failure for each member", async () => {
+    const run = under({ cost: 1, graceful: false }, silent(), (a, ctx) =>
+      ctx.group((group) => Promise.all(["silent", "silent", "x"].map((prompt) => group.run(() => a.run(prompt))))),
+    );
+    await assert.rejects(run, { name: "CostExceeded" });
+  });
+
+  it("leaves the turns of other calls", async () => {
+    const once = flow({ name: "once", agents: { b: agent() } }, async (_task, { agents: { b } }) =>
+      refusal(b.run("x")),
+    );
+    const fake = new FakeAgent({
+      cost: 1,
+      reply: async () => {
+        for (let round = 0; round < 5; round++) await nextRound();
+        return "";
+      },
+    });
+    const said = await under(undefined, fake, (a) =>
+      Promise.all([refusal(a.run("y")), once("", { agents: { b: a }, budget: { cost: 1, graceful: false } })]),
+    );
+    assert.deepEqual(said, ["nothing was refused", "CostExceeded: spend.test:once: its budget's cost is spent"]);
+  });
+});
+
+describe("arithmetic", () => {
+  it("ten times a tenth is one", async () => {
+    assert.deepEqual(await under({ cost: 1 }, { cost: 0.1 }, untilRefused), [10, COST]);
+  });
+
+  it("tokens that are no number refuse the next turn, and leave nothing to reach", async () => {
+    await under({ outputTokens: 5 }, { outputTokens: Number.NaN }, async (a, ctx) => {
+      await a.run("x");
+      assert.equal(await refusal(a.run("x")), COST);
+      assert.equal(ctx.budget.outputTokens, 0);
+    });
+  });
+
+  it("nothing that is spent is taken back", async () => {
+    await under({ cost: 5 }, { cost: -3 }, async (a, ctx) => {
+      await a.run("x");
+      assert.equal(ctx.usage.cost, 0);
+    });
+  });
+});

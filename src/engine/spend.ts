@@ -5,7 +5,7 @@ import type { EffectiveBudget } from "../flows/context.ts";
 import type { BudgetExceeded } from "../flows/errors.ts";
 import { CostExceeded, DurationExceeded, OutputTokensExceeded } from "../flows/errors.ts";
 
-type Limit = "duration" | "cost" | "outputTokens";
+export type Limit = "duration" | "cost" | "outputTokens";
 
 /**
  * The spending of one call, or of one turn, under the one above. What is spent here is spent in every ledger above.
@@ -21,24 +21,64 @@ export class Ledger {
   #cost = 0;
   #outputTokens = 0;
   #duration = 0;
+  /** What cuts off each turn under way, where a limit here cuts off. */
+  readonly #cuts: Set<(limit: Limit) => void> | undefined;
+  /** The nearest ledger, from here on up, with a limit in money or tokens that cuts off. */
+  readonly #hard: Ledger | undefined;
 
   constructor(above: Ledger | undefined, limits: Budget | undefined, startedAt: number) {
     this.above = above;
     this.limits = limits;
     this.startedAt = startedAt;
     this.graceful = limits ? graces(limits) : EVERY_LIMIT_GRACEFUL;
+    const cuts =
+      (limits?.cost !== undefined && !this.graceful.cost) ||
+      (limits?.outputTokens !== undefined && !this.graceful.outputTokens);
+    if (cuts) this.#cuts = new Set();
+    this.#hard = cuts ? this : above && above.#hard;
   }
 
   get usage(): Usage {
     return { duration: this.#duration, cost: this.#cost, outputTokens: this.#outputTokens };
   }
 
-  /** Counts tokens and USD, here and above. */
+  /**
+   * Counts tokens and USD, here and above, and cuts off every turn under way under a hard limit that is reached: one
+   * that is silent meanwhile would spend on.
+   */
   spend(cost: number, outputTokens: number): void {
     for (let ledger: Ledger | undefined = this; ledger; ledger = ledger.above) {
-      ledger.#cost += cost;
-      ledger.#outputTokens += outputTokens;
+      // Nothing is taken back. What is not a number stays none, and refuses the next turn.
+      ledger.#cost += Math.max(0, cost);
+      ledger.#outputTokens += Math.max(0, outputTokens);
     }
+    for (let ledger = this.#hard; ledger; ledger = ledger.above && ledger.above.#hard) {
+      const limit = ledger.#reached("hard");
+      if (limit) for (const cut of ledger.#cuts ?? []) cut(limit);
+    }
+  }
+
+  /** Calls `cut` with each hard limit in money or tokens that is reached, here or above. Returns what takes it back. */
+  onHardLimit(cut: (limit: Limit) => void): (() => void) | undefined {
+    if (!this.#hard) return undefined;
+    for (let ledger: Ledger | undefined = this.#hard; ledger; ledger = ledger.above && ledger.above.#hard)
+      ledger.#cuts?.add(cut);
+    return () => {
+      for (let ledger = this.#hard; ledger; ledger = ledger.above && ledger.above.#hard) ledger.#cuts?.delete(cut);
+    };
+  }
+
+  /** Whether a limit in money or tokens of this ledger's own is reached. */
+  #reached(which: "any" | "hard"): Limit | undefined {
+    const { limits, graceful } = this;
+    if (!limits) return undefined;
+    // Ten times 0.1 is a little less than 1.
+    if (limits.cost !== undefined && this.#cost * ROUNDING >= limits.cost && (which === "any" || !graceful.cost)) {
+      return "cost";
+    }
+    const { outputTokens } = limits;
+    if (outputTokens === undefined || this.#outputTokens < outputTokens) return undefined;
+    return which === "any" || !graceful.outputTokens ? "outputTokens" : undefined;
   }
 
   /** Counts a turn's milliseconds, here and above. */
@@ -50,32 +90,23 @@ export class Ledger {
   spent(now: number, which: "any" | "hard" = "any"): Limit | undefined {
     for (let ledger: Ledger | undefined = this; ledger; ledger = ledger.above) {
       // A price list gone bad in the middle of a run must not let it spend without end: its next turn is refused.
-      if (which === "any" && !Number.isFinite(ledger.#cost)) return "cost";
+      if (which === "any" && !Number.isFinite(ledger.#cost + ledger.#outputTokens)) return "cost";
       const { limits } = ledger;
       if (!limits) continue;
       const { graceful } = ledger;
       if (limits.duration !== undefined && now >= ledger.startedAt + limits.duration) {
         if (which === "any" || !graceful.duration) return "duration";
       }
-      if (limits.cost !== undefined && ledger.#cost >= limits.cost && (which === "any" || !graceful.cost))
-        return "cost";
-      if (limits.outputTokens !== undefined && ledger.#outputTokens >= limits.outputTokens) {
-        if (which === "any" || !graceful.outputTokens) return "outputTokens";
-      }
+      const reached = ledger.#reached(which);
+      if (reached) return reached;
     }
     return undefined;
   }
 
-  /** The earliest instant at which a turn under way is cut off. */
+  /** The instant at which this ledger's own limit cuts off; `Infinity` where none does. */
   hardDeadline(): number {
-    let earliest = Infinity;
-    for (let ledger: Ledger | undefined = this; ledger; ledger = ledger.above) {
-      const { limits } = ledger;
-      if (limits?.duration !== undefined && !ledger.graceful.duration) {
-        earliest = Math.min(earliest, ledger.startedAt + limits.duration);
-      }
-    }
-    return earliest;
+    const { limits, graceful, startedAt } = this;
+    return limits?.duration === undefined || graceful.duration ? Infinity : startedAt + limits.duration;
   }
 
   /** For each limit, the least over the chain of what it leaves plus what was spent here: what this call may reach. */
@@ -88,11 +119,8 @@ export class Ledger {
       if (!limits) continue;
       const reach: Record<Limit, number | undefined> = {
         duration: limits.duration === undefined ? undefined : ledger.startedAt + limits.duration - this.startedAt,
-        cost: limits.cost === undefined ? undefined : limits.cost - ledger.#cost + this.#cost,
-        outputTokens:
-          limits.outputTokens === undefined
-            ? undefined
-            : limits.outputTokens - ledger.#outputTokens + this.#outputTokens,
+        cost: reachable(limits.cost, ledger.#cost, this.#cost),
+        outputTokens: reachable(limits.outputTokens, ledger.#outputTokens, this.#outputTokens),
       };
       for (const limit of LIMITS) {
         const may = reach[limit];
@@ -112,6 +140,15 @@ export class Ledger {
   }
 }
 
+/** What may be spent here in all, where a limit above leaves the rest of it. */
+function reachable(limit: number | undefined, there: number, here: number): number | undefined {
+  if (limit === undefined || limit === Infinity) return limit;
+  const may = limit - there + here;
+  // Infinity less itself, or a spend that is no number: nothing more may be.
+  return Number.isNaN(may) ? 0 : may;
+}
+
+const ROUNDING = 1 + 1e-12;
 const LIMITS = ["duration", "cost", "outputTokens"] as const;
 const EVERY_LIMIT_GRACEFUL: Graceful = { duration: true, cost: true, outputTokens: true };
 

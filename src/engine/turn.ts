@@ -2,7 +2,8 @@
 
 import type { z } from "zod";
 import type { Session } from "../flows/agent.ts";
-import { type BudgetLike, budget as readBudget } from "../flows/budget.ts";
+import { type BudgetLike, budget as readBudget, type Usage } from "../flows/budget.ts";
+import type { RunDone } from "../flows/callbacks.ts";
 import {
   CapabilityNotGranted,
   FlowException,
@@ -11,8 +12,7 @@ import {
   UnsupportedOperation,
 } from "../flows/errors.ts";
 import { type HookFn, type HookKind, type HookParams, type HookParamsOf, type HookResultOf } from "../flows/hooks.ts";
-import type { Tool } from "../flows/tool.ts";
-import type { AgentRecord } from "./agent.ts";
+import { type AgentRecord, unshelved } from "./agent.ts";
 import { asFlow, cancellationOf } from "./call.ts";
 import { Cancellation } from "./cancellation.ts";
 import { atInstant, within } from "./deadline.ts";
@@ -20,7 +20,7 @@ import { envOf } from "./environment.ts";
 import { type HarnessEvent, TOKEN_KINDS, type TokenKind, type TurnEvent } from "./events.ts";
 import { answerOf, hook, HOOK_TIMEOUT_MS } from "./hooks.ts";
 import { Interruption } from "./interruption.ts";
-import { offered } from "./offer.ts";
+import { offered, shelved } from "./offer.ts";
 import type { Answer, Place, SessionDriver, Spend, TurnHost, TurnSetup, Verdict } from "./ports.ts";
 import { jsonSchema, readAnswer } from "./schema.ts";
 import type { SessionRecord } from "./session.ts";
@@ -43,7 +43,7 @@ export async function takeTurn(
   prompt: string,
   options: TurnOptions,
 ): Promise<unknown> {
-  const { call, role } = agent.family;
+  const { call, driver, role } = agent.family;
   call.assertGoing();
   cancellationOf(call).throwIfCancelled();
   options.signal?.throwIfAborted();
@@ -52,9 +52,12 @@ export async function takeTurn(
     throw new CapabilityNotGranted(`${role}: /${command} needs ${command} on the role`);
   }
   const place = placeOf(agent, options.env);
+  const why = unshelved(agent.grant.clis, driver.harness, driver.shelves);
+  if (why !== undefined) throw new UnsupportedOperation(`${role} ${why}`);
   if (session.closed) throw new SessionError(`${role}: the session is over`);
   if (session.under) throw new SessionError(`${role}: a turn of this session is under way`);
   call.assertAffordable();
+  call.run.quotas.assertLeft(agent.family.driver);
   const turn = new Turn(session, place, options, command);
   turn.assertAffordable();
   return turn.run(prompt);
@@ -150,6 +153,7 @@ export class Turn implements TurnHost {
     try {
       const answer = await this.#converse(prompt);
       const result = this.#schema ? read(answer, this.#schema) : answer.text;
+      await this.#done(prompt, answer);
       this.#emit({
         kind: "result",
         text: answer.text,
@@ -169,7 +173,7 @@ export class Turn implements TurnHost {
     } finally {
       for (const step of undo) step();
       this.#interruption.end();
-      const ms = this.#seconds === undefined ? Date.now() - this.#startedAt : this.#seconds * 1_000;
+      const ms = this.#lasted();
       this.#ledger.lasted(ms);
       session.lasted(ms);
       this.#emit({ kind: "ends", text: driver.model, seconds: ms / 1_000 });
@@ -181,6 +185,11 @@ export class Turn implements TurnHost {
       this.#atRest = true;
       this.#rest?.();
     }
+  }
+
+  /** What everything that is begun within the turn ends with. */
+  get cancellation(): Cancellation {
+    return this.#cancellation;
   }
 
   cancel(reason: unknown): void {
@@ -204,6 +213,9 @@ export class Turn implements TurnHost {
     const { call } = this.#session.agent.family;
     const undo = [this.#cancellation.follow(cancellationOf(call))];
     if (this.#signal) undo.push(this.#cancellation.followSignal(this.#signal));
+    const unlimited = this.#ledger.onHardLimit((limit) => this.cancel(exceeded(call.ref, limit)));
+    if (unlimited) undo.push(unlimited);
+    // Those above are their calls': an error of its own for each turn would make one deadline many failures.
     const deadline = this.#ledger.hardDeadline();
     if (deadline !== Infinity) undo.push(atInstant(deadline, () => this.cancel(exceeded(call.ref, "duration"))));
     return undo;
@@ -255,6 +267,32 @@ export class Turn implements TurnHost {
     return answer;
   }
 
+  /** Tells the role's callbacks that the turn is done, before the flow has its answer. */
+  async #done(prompt: string, { text }: Answer): Promise<void> {
+    const session = this.#session;
+    const { call } = session.agent.family;
+    const { afterRun } = session.agent.grant.callbacks;
+    if (!afterRun?.length) return;
+    const messages: RunDone["messages"] = this.#driver?.messages ?? [
+      { role: "user", content: prompt },
+      { role: "assistant", content: text },
+    ];
+    const usage: Usage = {
+      duration: this.#lasted(),
+      cost: this.#cost ?? 0,
+      outputTokens: Object.values(this.#output).reduce((sum, tokens) => sum + tokens, 0),
+    };
+    const done: RunDone = { said: text, messages, usage, ctx: call.context, session: this.#view ?? session.view };
+    for (const tell of afterRun) {
+      await this.#interruption.unlessCancelled(asFlow(call, async () => tell(done), this.#cancellation));
+    }
+  }
+
+  /** Ms that count as the turn's: what its driver says, or the clock. */
+  #lasted(): number {
+    return this.#seconds === undefined ? Date.now() - this.#startedAt : this.#seconds * 1_000;
+  }
+
   /** The session's harness, started where the turn works, or carried there. */
   async #ready(): Promise<SessionDriver> {
     const session = this.#session;
@@ -264,11 +302,14 @@ export class Turn implements TurnHost {
       throw new SessionError(`${place.workdir} is not a directory to open a session in`);
     }
     const driver = session.opened(place);
+    const { call } = session.agent.family;
+    const { clis } = session.agent.grant;
     this.#driver = driver;
     this.#setup = {
       place,
       hung: session.agent.family.hung,
-      tools: session.tools.length === 0 ? NO_TOOLS : session.tools.map((tool) => this.#offer(tool)),
+      tools: session.tools.length === 0 ? NONE : session.tools.map((tool) => offered(tool, call, this.#cancellation)),
+      clis: clis.length === 0 ? NONE : clis.map((cli) => shelved(cli, call, this.#cancellation)),
       schema: this.#schema && jsonSchema(this.#schema),
       zod: this.#schema,
     };
@@ -300,6 +341,9 @@ export class Turn implements TurnHost {
 
   async #taken(driver: SessionDriver, prompt: string): Promise<Answer> {
     this.#cancellation.throwIfCancelled();
+    const { call, driver: account } = this.#session.agent.family;
+    // Another turn may have been told that the account is spent while this one waited.
+    call.run.quotas.assertLeft(account);
     this.#taking = true;
     try {
       const answer = await this.#settled(driver.take(prompt, this));
@@ -319,6 +363,8 @@ export class Turn implements TurnHost {
     try {
       return await this.#interruption.comesToRest(work);
     } catch (error) {
+      const { call, driver } = this.#session.agent.family;
+      call.run.quotas.note(driver, error);
       throw dropped(error);
     }
   }
@@ -355,8 +401,6 @@ export class Turn implements TurnHost {
     if (spend.seconds !== undefined) this.#seconds = (this.#seconds ?? 0) + spend.seconds;
     this.#ledger.spend(cost ?? 0, written);
     this.#session.spent(cost ?? 0, written);
-    const limit = this.#ledger.spent(Date.now(), "hard");
-    if (limit) this.cancel(exceeded(call.ref, limit));
   }
 
   async preToolUse(tool: string, input: Readonly<Record<string, unknown>>): Promise<Verdict> {
@@ -418,10 +462,6 @@ export class Turn implements TurnHost {
     return this.#interruption.unlessCancelled(asFlow(call, () => answerOf(kind, fn, whole)));
   }
 
-  #offer(tool: Tool): ReturnType<typeof offered> {
-    return offered(tool, this.#session.agent.family.call);
-  }
-
   #emit(event: OfTurnEvent): void {
     const session = this.#session;
     const { call, driver, role } = session.agent.family;
@@ -446,7 +486,7 @@ type OfTurnEvent = TurnEvent extends infer E
   : never;
 
 const FAILED = Symbol("a hook failed");
-const NO_TOOLS: TurnSetup["tools"] = [];
+const NONE: readonly never[] = [];
 
 function read<S extends z.ZodType>(answer: Answer, schema: S): z.output<S> {
   if (answer.structured !== undefined) {

@@ -6,7 +6,8 @@ import { CapabilityNotGranted, SessionError } from "../flows/errors.ts";
 import type { AgentNeed, Harness } from "../flows/harness.ts";
 import type { HookFn, HookKind } from "../flows/hooks.ts";
 import { Permission, type PermissionLike } from "../flows/permission.ts";
-import type { AgentRecord } from "./agent.ts";
+import { type AgentRecord, skillsOf } from "./agent.ts";
+import type { Skill } from "./ports.ts";
 import { SessionRecord, sessionOf } from "./session.ts";
 import { takeTurn } from "./turn.ts";
 
@@ -88,13 +89,21 @@ class AgentView {
         `${this.role}: ${wanted} is wider than the ${grant.permission} this agent was granted`,
       );
     }
-    const strange = (skills ?? []).filter((skill) => !grant.skills.includes(skill));
+    if (skills !== undefined && !Array.isArray(skills)) {
+      throw new TypeError(`skills=${String(skills)} is not an array of skill names`);
+    }
+    const granted = skillsOf(this.#agent);
+    const strange = (skills ?? []).filter((name) => !granted.some((skill) => isCalled(skill, name)));
     if (strange.length > 0) {
       throw new CapabilityNotGranted(
         `${this.role}: ${strange.join(", ")} is not among the skills this agent was granted`,
       );
     }
-    return agentView({ family, grant: { ...grant, permission: wanted, skills: skills ? [...skills] : grant.skills } });
+    const narrowed = skills && granted.filter((skill) => skills.some((name) => isCalled(skill, name)));
+    return agentView({
+      family,
+      grant: { ...grant, permission: wanted, ...(narrowed ? { skills: narrowed } : {}) },
+    });
   }
 
   async steer(prompt: string, options: { readonly session: Session; readonly queued?: boolean }): Promise<void> {
@@ -186,6 +195,11 @@ export function agentView(agent: AgentRecord): Agent {
 /** The agent behind a view; `undefined` for a value that is none. */
 export function agentOf(view: unknown): AgentRecord | undefined {
   return recordOf(view);
+}
+
+/** A skill is asked for by its name, or by what the role wrote to be given it. */
+function isCalled({ name, entries }: Skill, called: string): boolean {
+  return name === called || entries.includes(called);
 }
 
 function described(value: unknown): string {

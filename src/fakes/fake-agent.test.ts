@@ -10,6 +10,7 @@ const setup: TurnSetup = {
   place: { machine, workdir: "/work" },
   hung: new Set(),
   tools: [],
+  clis: [],
   schema: undefined,
 };
 const opening: Opening = { role: "builder", permission: permission(), skills: [], callbacks: {} };
@@ -183,7 +184,8 @@ describe("what a fake agent reports", () => {
   it("what its sessions were opened with and sent", async () => {
     const agent = new FakeAgent();
     const narrow = permission({ online: "none" });
-    const parent = agent.open({ ...opening, permission: narrow, skills: ["lint"] }) as FakeSession;
+    const lint = { name: "lint", directory: "", entries: ["lint"] };
+    const parent = agent.open({ ...opening, permission: narrow, skills: [lint] }) as FakeSession;
     const fork = agent.open({ ...opening, forkOf: parent }) as FakeSession;
     const host = new Host();
     await parent.take("a", host);

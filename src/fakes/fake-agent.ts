@@ -5,6 +5,7 @@ import type { AgentDriver, Opening, SessionDriver } from "../engine/ports.ts";
 import { FakeSession, type FakeTurns } from "./fake-session.ts";
 import { Replies, type Reply } from "./reply.ts";
 
+/** What a {@link FakeAgent} answers, serves and reports. */
 export interface FakeAgentOptions {
   /** Which harness it stands for. Default `claude`. */
   readonly harness?: Harness | undefined;
@@ -40,6 +41,7 @@ export class FakeAgent implements AgentDriver {
   readonly provider: string;
   readonly serves: ReadonlySet<AgentNeed>;
   readonly forks: Forks;
+  readonly shelves: boolean;
   /** Every prompt that any session was sent, with what hooks added to it, and the reasons of stop hooks. */
   readonly prompts: string[] = [];
   /** Every session, in the order they were opened. */
@@ -58,6 +60,7 @@ export class FakeAgent implements AgentDriver {
     this.effort = effort;
     this.provider = provider;
     this.serves = new Set(options.needs ?? row.needs);
+    this.shelves = harness !== "litellm";
     this.forks = forksOf(options.forks, row.forks);
     const spend = { model, tokens: { output: outputTokens }, cost, seconds };
     this.#turns = {

@@ -24,6 +24,7 @@ export type FakeRun =
       at: { readonly cwd: string; readonly signal: AbortSignal | undefined },
     ) => FakeOutcome | undefined | Promise<FakeOutcome | undefined>);
 
+/** What a {@link FakeEnv} is made of. */
 export interface FakeEnvOptions {
   /** What the workdir holds at first, by relative path. */
   readonly files?: Readonly<Record<string, Uint8Array | string>> | undefined;

@@ -5,6 +5,7 @@ import { OutputSchemaError } from "../flows/errors.ts";
 import type { OutworlderDriver } from "../engine/ports.ts";
 import { Replies, type Reply, shaped } from "./reply.ts";
 
+/** What a {@link FakeOutworlder} answers. */
 export interface FakeOutworlderOptions {
   /** What is answered. Left out: "ok", or the defaults of the schema asked for. */
   readonly reply?: Reply<undefined> | undefined;

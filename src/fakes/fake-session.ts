@@ -2,11 +2,23 @@
 
 import type { z } from "zod";
 import type { Usage } from "../flows/budget.ts";
+import type { Message } from "../flows/callbacks.ts";
 import type { CliResult } from "../flows/command-line.ts";
 import { SessionError, UnsupportedOperation } from "../flows/errors.ts";
 import { type AgentNeed, type Harness, HARNESSES } from "../flows/harness.ts";
 import type { Permission } from "../flows/permission.ts";
-import type { Answer, OfferedTool, Opening, SessionDriver, Spend, TurnHost, TurnSetup } from "../engine/ports.ts";
+import { aroundModel, aroundTool } from "../engine/around.ts";
+import type { BoundCallbacks } from "../engine/callbacks.ts";
+import type {
+  Answer,
+  OfferedTool,
+  Opening,
+  SessionDriver,
+  ShelvedCli,
+  Spend,
+  TurnHost,
+  TurnSetup,
+} from "../engine/ports.ts";
 import { type Replies, shaped } from "./reply.ts";
 
 /** What a fake agent's sessions share. */
@@ -59,6 +71,7 @@ interface Under {
 /** A session of a `FakeAgent`: what it was sent, and, for a reply function, what the agent can do in its turn. */
 export class FakeSession implements SessionDriver {
   readonly permission: Permission;
+  /** The names of its skills. */
   readonly skills: readonly string[];
   /** The session that this one carries on from. */
   readonly forkedFrom: FakeSession | undefined;
@@ -67,25 +80,29 @@ export class FakeSession implements SessionDriver {
   readonly requests: FakeRequest[] = [];
   readonly steered: FakeSteer[] = [];
   readonly tools: FakeToolUse[] = [];
+  readonly #messages: Message[] = [];
+  readonly #callbacks: BoundCallbacks;
   readonly #turns: FakeTurns;
   readonly #role: string;
   readonly #id: string;
   #named: boolean;
   #closed = false;
   #taken = 0;
+  #uses = 0;
   #lastHost: TurnHost | undefined;
   #under: Under | undefined;
   #setup: TurnSetup | undefined;
   #usage: Usage = { duration: 0, cost: 0, outputTokens: 0 };
 
   constructor(turns: FakeTurns, opening: Opening, id: string) {
-    const { role, permission, skills, forkOf } = opening;
+    const { role, permission, skills, callbacks, forkOf } = opening;
     this.#turns = turns;
     this.#role = role;
     this.#id = id;
     this.#named = !turns.namesLate;
+    this.#callbacks = callbacks;
     this.permission = permission;
-    this.skills = skills;
+    this.skills = skills.map(({ name }) => name);
     this.forkedFrom = forkOf instanceof FakeSession ? forkOf : undefined;
   }
 
@@ -118,9 +135,14 @@ export class FakeSession implements SessionDriver {
     return this.#setup?.tools ?? [];
   }
 
-  /** The flow's command lines on its PATH. */
-  get shelved(): readonly string[] {
-    return [];
+  /** The flow's command lines on its PATH in the last turn. */
+  get shelved(): readonly ShelvedCli[] {
+    return this.#setup?.clis ?? [];
+  }
+
+  /** What was said so far: every prompt and what was answered to it. */
+  get messages(): readonly Message[] {
+    return [...this.#messages];
   }
 
   // ── what the engine asks of it ──────────────────────────────────────────────────────────────────────────────────
@@ -175,18 +197,47 @@ export class FakeSession implements SessionDriver {
     const cutShort = new Promise<typeof CUT>((resolve) => {
       under.cutShort = () => resolve(CUT);
     });
-    const reply = this.#turns.replies.next(prompt, { outputSchema, session: this });
+    const reply = this.#reply(prompt, outputSchema, host.signal);
     const answered = await Promise.race([reply, cutShort]);
     if (answered === CUT) {
       // The answer given up goes on by itself; what it comes to is nobody's.
       reply.catch(() => {});
       return undefined;
     }
-    const answer = shaped(answered, outputSchema);
+    const { answer, paid } = answered;
     if (this.#under !== under || host.signal.aborted) return undefined;
+    this.#messages.push({ role: "assistant", content: answer.text });
     host.event({ kind: "text", text: answer.text });
-    this.#spends(host);
+    if (paid) this.#spends(host);
     return answer;
+  }
+
+  /** What the agent answers, between the callbacks around its model where it serves them. */
+  async #reply(
+    prompt: string,
+    outputSchema: z.ZodType | undefined,
+    signal: AbortSignal,
+  ): Promise<{ readonly answer: Answer; readonly paid: boolean }> {
+    const { replies, serves } = this.#turns;
+    const said: Message = { role: "user", content: prompt };
+    this.#messages.push(said);
+    let paid = false;
+    const ask = async (text: string): Promise<Answer> => {
+      paid = true;
+      return shaped(await replies.next(text, { outputSchema, session: this }), outputSchema);
+    };
+    if (!serves.has("model_callbacks")) return { answer: await ask(prompt), paid };
+    const modelled = await aroundModel({
+      callbacks: this.#callbacks,
+      request: { messages: this.messages, tools: this.offered.map(({ name }) => name), settings: {} },
+      call: async ({ messages }) => {
+        const last = messages.findLast(({ role }) => role === "user")?.content;
+        return ask(typeof last === "string" ? last : prompt);
+      },
+      view: ({ text }) => ({ text, toolCalls: [] }),
+      signal,
+    });
+    return { answer: modelled.by === "model" ? modelled.answer : { text: modelled.response.text }, paid };
   }
 
   #spends(host: TurnHost): void {
@@ -278,15 +329,29 @@ export class FakeSession implements SessionDriver {
     const tool = this.offered.find((offered) => offered.name === name);
     if (!tool) throw new SessionError(`${this.#role}: the session offers no tool '${name}'${listed(this.offered)}`);
     host.event({ kind: "tool", text: `${name} ${JSON.stringify(input)}`, tool: name, input });
-    const { text, failed } = await this.#unlessInterrupted(tool.call(input));
+    const called = this.#turns.serves.has("tool_callbacks")
+      ? aroundTool({
+          callbacks: this.#callbacks,
+          use: { id: `use-${++this.#uses}`, tool: name, input, messages: this.messages },
+          run: () => tool.call(input),
+          signal: host.signal,
+        })
+      : tool.call(input);
+    const { text, failed } = await this.#unlessInterrupted(called);
     this.tools.push({ name, input, ran: !failed });
     return text;
   }
 
   /** Runs one of the flow's command lines, `argv` starting with its name, as the agent's shell would. */
   async runCli(argv: readonly string[]): Promise<CliResult> {
-    this.#acting();
-    throw new SessionError(`${this.#role}: the session shelves no command line '${argv[0] ?? ""}'`);
+    const { host } = this.#acting();
+    const [name = "", ...words] = argv;
+    const cli = this.shelved.find((shelved) => shelved.name === name);
+    if (!cli)
+      throw new SessionError(`${this.#role}: the session shelves no command line '${name}'${shelves(this.shelved)}`);
+    const command = argv.join(" ");
+    host.event({ kind: "tool", text: command, tool: name, input: { command } });
+    return this.#unlessInterrupted(cli.run(words));
   }
 
   #acting(): Under {
@@ -313,6 +378,10 @@ function underWay(host: TurnHost): Under {
   // A turn that nothing interrupts, or whose reply waits for nothing, leaves this to nobody.
   interrupted.catch(() => {});
   return { host, interrupted, interrupt, unread: [], reader: undefined, cutShort: () => {} };
+}
+
+function shelves(clis: readonly ShelvedCli[]): string {
+  return clis.length === 0 ? "" : `; it shelves ${clis.map(({ name }) => name).join(", ")}`;
 }
 
 function listed(tools: readonly OfferedTool[]): string {

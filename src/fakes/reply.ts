@@ -13,6 +13,7 @@ export interface Asked<S> {
   readonly session: S;
 }
 
+/** Answers a prompt; through `session` it acts as the agent would in its turn. */
 export type ReplyFunction<S = FakeSession> = (
   prompt: string,
   asked: Asked<S>,

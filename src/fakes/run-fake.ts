@@ -15,7 +15,7 @@ import {
 import { FlowRuntimeError } from "../flows/errors.ts";
 import type { AnyFlow, Flow } from "../flows/flow.ts";
 import type { AgentRoles, EnvRoles } from "../flows/role.ts";
-import type { AgentDriver, Machine, OutworlderDriver, Place, Recorder } from "../engine/ports.ts";
+import type { AgentDriver, Machine, OutworlderDriver, Place, Recorder, SkillResolver } from "../engine/ports.ts";
 import { startRun } from "../engine/run.ts";
 import { FakeAgent } from "./fake-agent.ts";
 import { FakeEnv } from "./fake-env.ts";
@@ -28,6 +28,7 @@ export type FakeAgentGiven = AgentDriver | OutworlderDriver | Reply;
 /** What fills a role of environments: a `FakeEnv`, a directory on a machine, or the first files of a `FakeEnv`. */
 export type FakeEnvGiven = FakeEnv | Place | Readonly<Record<string, Uint8Array | string>>;
 
+/** What {@link runFake} is given. */
 export interface FakeRunOptions<Agents extends string = string, Envs extends string = string> {
   /**
    * For each role: a driver, or what a `FakeAgent` replies. A required role left out is filled with a fake of the
@@ -57,7 +58,8 @@ export interface FakeRunOptions<Agents extends string = string, Envs extends str
 /**
  * Runs a flow over fakes. Resolves to what the flow returns, and rejects with what it throws.
  *
- * The flow is a value, or a ref, relative to the file that calls this.
+ * The flow is a value, or a ref, relative to the file that calls this. Skills that its roles name are looked up beside
+ * it; one that a URL names is taken to be there, and nothing is fetched.
  */
 export function runFake<A extends AgentRoles, E extends EnvRoles, P extends z.ZodObject, R>(
   flow: Flow<A, E, P, R>,
@@ -89,6 +91,7 @@ export async function runFake(
     prices: { cost: () => undefined },
     recorder: options.recorder ?? { record: () => {} },
     load,
+    skills: fakeSkills,
   });
   const { signal } = options;
   const stop = (): void => run.stop();
@@ -195,6 +198,20 @@ function isMachine(value: unknown): value is Machine {
 function placeOf(env: FakeEnv | Place): Place {
   return env instanceof FakeEnv ? { machine: env, workdir: env.workdir } : env;
 }
+
+/** A URL names the skill after its `#`, or one called as its repository is. */
+const fakeSkills: SkillResolver = async (flow, role) => {
+  const { skillResolver } = await import("../catalog/skills.ts");
+  const resolve = skillResolver(({ url, skill }) => {
+    const repository = url
+      .replace(/\/+$/, "")
+      .replace(/\.git$/, "")
+      .split(/[/:]/)
+      .at(-1);
+    return Promise.resolve([{ name: skill ?? repository ?? url, directory: "" }]);
+  });
+  return resolve(flow, role);
+};
 
 /** Loads refs as a flow in a directory would: paths from there, names from the workspace that it is in. */
 function loaderFrom(

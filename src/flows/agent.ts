@@ -31,6 +31,7 @@ export interface RunOptions {
 export interface PlainAgent {
   /** The role it fills. */
   readonly role: string;
+  /** What it runs on. */
   readonly harness: Harness;
   /** The model, as written in `-a`. */
   readonly model: string;
@@ -41,17 +42,35 @@ export interface PlainAgent {
 
   /** Opens a session with no turns. Starts nothing: the first turn does. */
   spawn(): Promise<Session>;
-  /** Takes a turn; resolves to the agent's last message, or to a value of `outputSchema`. */
+  /**
+   * Takes a turn; resolves to the agent's last message, or to a value of `outputSchema`.
+   *
+   * @throws BudgetExceeded where a budget of the turn, of the call or of one above is spent.
+   * @throws SessionError where the session is over, busy or another agent's, or a hook refused the prompt.
+   * @throws OutputSchemaError where the answer is not of the schema.
+   * @throws CapabilityNotGranted where the prompt is a `/goal` or a `/loop` that the role did not declare.
+   * @throws HarnessError where the harness could not take the turn.
+   */
   run<S extends z.ZodType>(prompt: string, options: RunOptions & { readonly outputSchema: S }): Promise<z.output<S>>;
   run(prompt: string, options?: RunOptions): Promise<string>;
-  /** Opens a session that carries on from where `session` stands; `session` is unchanged. */
+  /**
+   * Opens a session that carries on from where `session` stands; `session` is unchanged.
+   *
+   * @throws SessionError where it is over, another agent's, or has taken no turn.
+   */
   fork(session: Session): Promise<Session>;
 
+  /** Before the first prompt of a session. */
   onSessionStart: HangHook<"session_start">;
+  /** Before each prompt that the flow sends. */
   onUserPromptSubmit: HangHook<"user_prompt_submit">;
+  /** Before a tool; it may refuse it where the harness lets hooks gate tools. */
   onPreToolUse: HangHook<"pre_tool_use">;
+  /** The harness tells its user something. */
   onNotification: HangHook<"notification">;
+  /** The agent would end its turn; a reason keeps it going. */
   onStop: HangHook<"stop">;
+  /** A session was closed. */
   onSessionEnd: HangHook<"session_end">;
 }
 
@@ -85,7 +104,11 @@ type Methods<N extends AgentNeed> = (N extends AgentNeed ? (member: GrantedBy[N]
 /** An agent of a role that needs `N`. */
 export type Agent<N extends AgentNeed = never> = PlainAgent &
   Granted<N> & {
-    /** The same agent under a narrower grant; it shares the original's hooks and sessions. */
+    /**
+     * The same agent under a narrower grant; it shares the original's hooks and sessions.
+     *
+     * @throws CapabilityNotGranted where the grant would be wider.
+     */
     derive(narrower: {
       readonly permission?: PermissionLike | undefined;
       readonly skills?: readonly string[] | undefined;
@@ -102,6 +125,7 @@ export interface Outworlder extends Agent {
 
 /** One conversation of one agent: its history, and nothing of where it works. */
 export interface Session {
+  /** Whose it is. */
   readonly agent: Agent;
   /** What its turns have spent, current on every read. */
   readonly usage: Usage;

@@ -32,6 +32,7 @@ export interface Usage {
   readonly duration: number;
   /** USD. */
   readonly cost: number;
+  /** Reasoning included. */
   readonly outputTokens: number;
 }
 

@@ -1,11 +1,27 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { agent, env, flow, FlowDefinitionError, localEnv, optional, outworlder, tool, z } from "hmz/flows";
+import {
+  agent,
+  cli,
+  command,
+  env,
+  flow,
+  FlowDefinitionError,
+  localEnv,
+  optional,
+  outworlder,
+  tool,
+  z,
+} from "hmz/flows";
 import { definition, definitionOf } from "./definition.ts";
 
 const noop = async () => undefined;
 const review = tool({ name: "review", about: "reads", call: () => "ok" });
-const board = { name: "board", about: "a board", commands: [{ name: "post", about: "posts", call: () => undefined }] };
+const board = cli({
+  name: "board",
+  about: "a board",
+  commands: [command({ name: "post", about: "posts", call: () => undefined })],
+});
 
 /** As JavaScript calls it: what the compiler refuses must be refused at run time too. */
 const define = flow as unknown as (declaration: unknown, run: unknown) => unknown;

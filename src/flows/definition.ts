@@ -8,7 +8,7 @@ import { AGENT_NEEDS, type AgentNeed, type Harness, HARNESSES, isHarness } from 
 import { Permission } from "./permission.ts";
 import type { AgentRole, AgentRoles, EnvRole, EnvRoles, LocalEnvRole, Resources } from "./role.ts";
 import type { Callbacks } from "./callbacks.ts";
-import type { Cli } from "./command-line.ts";
+import { type Cli, isCli } from "./command-line.ts";
 import { isTool, type Tool } from "./tool.ts";
 
 /** An agent role as it is filled and granted. */
@@ -128,7 +128,8 @@ export function declared(declaration: Declaration, run: FlowDefinition["run"], d
 
 /** The name of the module that a file is, or is the entry point of. */
 function moduleName(file: string): string {
-  const parts = file.split(/[\\/]/);
+  // A flow that another one imports is known by its URL alone, which carries the number of its copy.
+  const parts = file.replace(/[?#].*$/, "").split(/[\\/]/);
   const stem = (parts.at(-1) ?? "").replace(/\.[mc]?[jt]s$/, "");
   return stem === "index" ? (parts.at(-2) ?? "") : stem;
 }
@@ -223,12 +224,6 @@ function permissionOf(role: string, given: unknown, fail: Fail): Permission {
   } catch (error) {
     return fail(`${role}.permission: ${(error as Error).message}`);
   }
-}
-
-function isCli(value: unknown): value is Cli {
-  if (!isRecord(value)) return false;
-  const { name, commands } = value;
-  return typeof name === "string" && /^[A-Za-z0-9._-]+$/.test(name) && Array.isArray(commands) && commands.length > 0;
 }
 
 function namedTwice(named: readonly { readonly name: string }[]): boolean {

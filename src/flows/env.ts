@@ -5,6 +5,7 @@ import type { Granted } from "./agent.ts";
 /** What an environment role may need. `bash` includes `shell`, `git` includes `rewind`. */
 export const ENV_NEEDS = ["shell", "bash", "files", "worktree", "temp_clone", "scratch", "rewind", "git"] as const;
 
+/** One of {@link ENV_NEEDS}. */
 export type EnvNeed = (typeof ENV_NEEDS)[number];
 
 /** The needs that a need brings with it. */
@@ -25,6 +26,7 @@ export interface ExecResult {
   readonly stderr: string;
 }
 
+/** Options of one command. */
 export interface ExecOptions {
   /** Milliseconds; past it the program is killed and `EnvCommandTimeout` thrown. 0, the default, for none. */
   readonly timeout?: number | undefined;

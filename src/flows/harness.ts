@@ -165,7 +165,7 @@ export const HARNESSES = {
   }),
   native: row({
     title: "the agent loop in this process",
-    needs: ["steering", "tools"],
+    needs: ["steering", "tools", "tool_callbacks", "model_callbacks"],
     forks: "anywhere",
     rungs: EVERY_RUNG,
     gatesTools: true,

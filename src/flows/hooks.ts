@@ -4,6 +4,7 @@ import type { z } from "zod";
 import type { FlowContext } from "./context.ts";
 import type { Session } from "./agent.ts";
 
+/** The moments, by name. */
 export const HOOK_KINDS = [
   "session_start",
   "user_prompt_submit",
@@ -18,6 +19,7 @@ export const HOOK_KINDS = [
   "outworlder_run",
 ] as const;
 
+/** One of {@link HOOK_KINDS}. */
 export type HookKind = (typeof HOOK_KINDS)[number];
 
 /** On every hook's parameter. */

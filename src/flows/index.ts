@@ -20,6 +20,7 @@ export { budget, graces } from "./budget.ts";
 export type { Budget, BudgetLike, Graceful, Usage } from "./budget.ts";
 export { tool } from "./tool.ts";
 export type { Tool } from "./tool.ts";
+export { cli, command, Exit } from "./command-line.ts";
 export type { Cli, CliResult, Command } from "./command-line.ts";
 export { AGENT_NEEDS, HARNESSES, HARNESS_NAMES } from "./harness.ts";
 export type { AgentNeed, Forks, Harness, NeedsOf, Rung } from "./harness.ts";

@@ -1,5 +1,6 @@
 /** What a session may touch: four scopes, each at one of three kinds. */
 
+/** What a scope may be granted, least first. */
 export const PERMISSION_KINDS = ["none", "read", "all"] as const;
 
 /** `none` < `read` < `all`. */

@@ -8,6 +8,7 @@ import type { AgentNeed, Harness, NeedsOf } from "./harness.ts";
 import type { PermissionLike } from "./permission.ts";
 import type { Tool } from "./tool.ts";
 
+/** What {@link agent} returns: what a flow needs of the agent that fills a role. */
 export interface AgentRole<N extends AgentNeed = AgentNeed> {
   readonly kind: "agent";
   readonly needs: readonly N[];
@@ -19,6 +20,7 @@ export interface AgentRole<N extends AgentNeed = AgentNeed> {
   readonly callbacks: Callbacks;
 }
 
+/** What {@link outworlder} returns. */
 export interface OutworlderRole {
   readonly kind: "outworlder";
 }
@@ -36,6 +38,7 @@ export interface Resources {
   readonly image?: string | undefined;
 }
 
+/** What {@link env} returns. */
 export interface EnvRole<N extends EnvNeed = EnvNeed> extends Resources {
   readonly kind: "env";
   /** Whether it is the workspace that the run was started in. */
@@ -43,6 +46,7 @@ export interface EnvRole<N extends EnvNeed = EnvNeed> extends Resources {
   readonly needs: readonly N[];
 }
 
+/** What {@link localEnv} returns. */
 export interface LocalEnvRole<N extends EnvNeed = EnvNeed> extends Resources {
   readonly kind: "env";
   readonly local: true;
@@ -87,7 +91,7 @@ export function agent<
     readonly skills?: readonly string[];
     readonly tools?: T;
     readonly clis?: readonly Cli[];
-    readonly callbacks?: C;
+    readonly callbacks?: C & Callbacks;
   } = {},
 ): AgentRole<N[number] | NeedsOfHarness<H> | NeedsOfTools<T> | NeedsOfCallbacks<C>> {
   const { needs = [], harness, permission, skills = [], tools = [], clis = [], callbacks = {} } = options;
@@ -132,9 +136,11 @@ export function optional<const R extends AgentRole<never> | AgentRole | Outworld
   return { kind: "optional", role };
 }
 
+/** The agent roles of a declaration, by name. */
 export type AgentRoles = Readonly<
   Record<string, AgentRole | OutworlderRole | OptionalRole<AgentRole> | OptionalRole<OutworlderRole>>
 >;
+/** The environment roles of a declaration, by name. */
 export type EnvRoles = Readonly<
   Record<string, EnvRole | LocalEnvRole | OptionalRole<EnvRole> | OptionalRole<LocalEnvRole>>
 >;

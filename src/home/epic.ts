@@ -8,6 +8,7 @@ import type { Recorder } from "../engine/ports.ts";
 import type { Usage } from "../flows/budget.ts";
 import { appender } from "./appender.ts";
 import { toJsonEvent } from "./json-event.ts";
+import { makeDirectory } from "./make-directory.ts";
 import { thisOwner } from "./owner.ts";
 import { type Home, workspacePath } from "./paths.ts";
 
@@ -174,7 +175,7 @@ function stampOf(at: Date): string {
 }
 
 function freshDirectory(parent: string): string {
-  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  makeDirectory(parent, 0o700);
   for (;;) {
     const directory = join(parent, `${stampOf(new Date())}-${randomBytes(3).toString("hex")}`);
     try {

@@ -7,6 +7,7 @@ import type { Began } from "./epic.ts";
 import { EPIC_FILES } from "./epic.ts";
 import { isHeld } from "./lock.ts";
 import { type Home, workspacePath } from "./paths.ts";
+import { refuseNoDirectory } from "./unusable-path.ts";
 
 /** `unfinished`: no end was written and the process is gone. */
 export type EpicState = Ending | "going" | "unfinished";
@@ -47,6 +48,8 @@ export interface EpicCall {
   readonly endedAt?: number;
   /** Absent for one that did not return. */
   readonly how?: string;
+  /** What the turns taken in it came to, by role; those of the flows that it called are theirs. */
+  readonly agents: readonly EpicAgent[];
   readonly calls: readonly EpicCall[];
 }
 
@@ -85,12 +88,14 @@ export interface Epic extends EpicSummary {
  * The epics of a workspace, or of every one, newest first.
  *
  * @param options.most How many at most.
+ * @throws UnusablePath where the home of hmz is none.
  */
 export function listEpics(
   home: Home,
   options: { readonly workspace?: string; readonly most?: number },
 ): { readonly epics: readonly EpicSummary[]; readonly more: number } {
   const { workspace, most = Infinity } = options;
+  refuseUnreadable(home);
   const parents = workspace === undefined ? children(home.epics) : [home.epicsOf(workspace)];
   const found = parents
     .flatMap(children)
@@ -114,6 +119,8 @@ export function listEpics(
 /**
  * The directories of the epics that a name means: a path, a whole name, its beginning, or the six characters at its
  * end; `last` is the newest one of the workspace.
+ *
+ * @throws UnusablePath where the home of hmz is none.
  */
 export function findEpics(home: Home, workspace: string, name: string): readonly string[] {
   if (name === "last") return listEpics(home, { workspace, most: 1 }).epics.map(({ directory }) => directory);
@@ -121,6 +128,9 @@ export function findEpics(home: Home, workspace: string, name: string): readonly
     const path = isAbsolute(name) ? name : resolve(workspace, name);
     return isEpic(path) ? [path] : [];
   }
+  refuseUnreadable(home);
+  // Every name begins with it.
+  if (name === "") return [];
   const matches = (path: string): boolean => basename(path).startsWith(name) || basename(path).endsWith(`-${name}`);
   const here = children(home.epicsOf(workspace)).filter(matches).filter(isEpic);
   return here.length > 0 ? here : children(home.epics).flatMap(children).filter(matches).filter(isEpic);
@@ -135,11 +145,17 @@ export function readEpic(directory: string): Epic {
   return {
     ...summary,
     ...(usage ? { usage } : {}),
-    top: callTree(summary, lines),
+    top: callTree(summary, lines, events.values),
     sessions: sessionsOf(lines),
     agents,
     badLines: bad + events.bad,
   };
+}
+
+/** No home yet is a home without epics; one that is a file would read as that. */
+function refuseUnreadable(home: Home): void {
+  refuseNoDirectory(home.root);
+  refuseNoDirectory(home.epics);
 }
 
 function children(directory: string): readonly string[] {
@@ -240,10 +256,11 @@ function stateOf(directory: string, how: string | undefined): EpicState {
 interface GrowingCall extends EpicCall {
   endedAt?: number;
   how?: string;
+  agents: readonly EpicAgent[];
   readonly calls: GrowingCall[];
 }
 
-function callTree(summary: EpicSummary, lines: readonly Line[]): EpicCall {
+function callTree(summary: EpicSummary, lines: readonly Line[], events: readonly Line[]): EpicCall {
   const { began, at, endedAt, state } = summary;
   const top: GrowingCall = {
     call: 0,
@@ -251,9 +268,10 @@ function callTree(summary: EpicSummary, lines: readonly Line[]): EpicCall {
     task: began.task,
     at,
     ...(endedAt === undefined ? {} : { endedAt, how: state }),
+    agents: [],
     calls: [],
   };
-  const known = new Map([[0, top]]);
+  const known = new Map<number, GrowingCall>([[0, top]]);
   for (const line of lines) {
     const id = line["call"];
     if (typeof id !== "number") continue;
@@ -263,6 +281,7 @@ function callTree(summary: EpicSummary, lines: readonly Line[]): EpicCall {
         flow: text(line["flow"]),
         task: text(line["task"]),
         at: seconds(line["at"]) ?? 0,
+        agents: [],
         calls: [],
       };
       known.set(id, made);
@@ -277,6 +296,9 @@ function callTree(summary: EpicSummary, lines: readonly Line[]): EpicCall {
       call.how = text(line["how"]);
     }
   }
+  // The turns of a call whose own line is lost are the top one's, as its calls are.
+  const byCall = Map.groupBy(events, (event) => known.get(number(event["call"])) ?? top);
+  for (const [call, own] of byCall) call.agents = agentsOf(own);
   return top;
 }
 

@@ -3,9 +3,10 @@
  * is found by it at the next start.
  */
 
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
+import { makeDirectory } from "./make-directory.ts";
 import { isAlive, parseOwner, thisOwner } from "./owner.ts";
 
 export interface Gone {
@@ -22,7 +23,7 @@ export interface Gone {
  */
 export function noteGoing(machine: string, mark: string): () => void {
   const directory = join(machine, "going");
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory, 0o700);
   const file = join(directory, `${process.pid}-${randomBytes(4).toString("hex")}.json`);
   writeFileSync(file, JSON.stringify({ ...thisOwner(), mark }), { mode: 0o600 });
   return () => rmSync(file, { force: true });

@@ -1,8 +1,9 @@
 /** Where everything that hmz keeps lies. */
 
-import { lstatSync, mkdirSync, realpathSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { homedir, tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
+import { makeDirectory } from "./make-directory.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -59,7 +60,7 @@ export function workspaceKey(workspace: string): string {
 export function machineDir(env: Environment = process.env): string {
   const { uid } = userInfo();
   const path = join(env["TMPDIR"] || tmpdir(), `humanize-${uid}`);
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeDirectory(path, 0o700);
   const found = lstatSync(path);
   const remedy = "remove it, or set TMPDIR to a directory of your own";
   if (!found.isDirectory()) throw new Error(`${path} is not a directory: ${remedy}`);

@@ -4,6 +4,9 @@ import { readFileSync } from "node:fs";
 import { TOKEN_KINDS, type Tokens } from "../engine/events.ts";
 import type { Prices } from "../engine/ports.ts";
 import { BUNDLED_PRICES, type Price, type PriceKind } from "./prices-bundled.ts";
+import { isPrice, isRecord } from "./prices-published.ts";
+
+type PriceTable = readonly (readonly [string, Price])[];
 
 /**
  * The prices of models.
@@ -16,7 +19,7 @@ export function pricesOf(fetched?: string): Prices {
   const found = new Map<string, Price | undefined>();
   const lookUp = (model: string): Price | undefined => {
     if (found.has(model)) return found.get(model);
-    index ??= indexOf((fetched === undefined ? undefined : fetchedPrices(fetched)) ?? BUNDLED_PRICES);
+    index ??= indexOf((fetched === undefined ? undefined : fetchedPrices(fetched)) ?? Object.entries(BUNDLED_PRICES));
     const price = priceIn(index, model);
     found.set(model, price);
     return price;
@@ -44,14 +47,14 @@ function inputFor(kind: PriceKind, price: Price): number | undefined {
   return kind === "cache_write" ? price.input : undefined;
 }
 
-function indexOf(prices: Readonly<Record<string, Price>>): ReadonlyMap<string, Price> {
+function indexOf(prices: PriceTable): ReadonlyMap<string, Price> {
   const index = new Map<string, Price>();
   // The first of two that squash alike holds, and a table's `vendor/model` is found by the model alone, too.
-  for (const [id, price] of Object.entries(prices)) {
+  for (const [id, price] of prices) {
     const name = squashed(id);
     if (!index.has(name)) index.set(name, price);
   }
-  for (const [id, price] of Object.entries(prices)) {
+  for (const [id, price] of prices) {
     const name = squashed(afterSlash(id));
     if (!index.has(name)) index.set(name, price);
   }
@@ -104,7 +107,7 @@ function priceIn(index: ReadonlyMap<string, Price>, model: string): Price | unde
 const PRICE_KINDS: readonly PriceKind[] = ["input", "output", "cache_read", "cache_write"];
 
 /** The table in a file of fetched prices; `undefined` where it is missing, torn, or of another shape. */
-function fetchedPrices(path: string): Readonly<Record<string, Price>> | undefined {
+function fetchedPrices(path: string): PriceTable | undefined {
   let kept: unknown;
   try {
     kept = JSON.parse(readFileSync(path, "utf8"));
@@ -113,20 +116,17 @@ function fetchedPrices(path: string): Readonly<Record<string, Price>> | undefine
   }
   const models = isRecord(kept) ? kept["models"] : undefined;
   if (!isRecord(models)) return undefined;
-  const prices: Record<string, Price> = {};
+  const prices: [string, Price][] = [];
   for (const [id, model] of Object.entries(models)) {
     const perMillion = isRecord(model) ? model["per_million"] : undefined;
     if (!isRecord(perMillion)) continue;
     const price: { [K in PriceKind]?: number } = {};
     for (const kind of PRICE_KINDS) {
       const usd = perMillion[kind];
-      if (typeof usd === "number" && Number.isFinite(usd) && usd >= 0) price[kind] = usd;
+      if (isPrice(usd)) price[kind] = usd;
     }
-    prices[id] = price;
+    // One without any price must not stand before another of the same name that has one.
+    if (Object.keys(price).length > 0) prices.push([id, price]);
   }
-  return Object.keys(prices).length > 0 ? prices : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return prices.length > 0 ? prices : undefined;
 }

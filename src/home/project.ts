@@ -1,8 +1,22 @@
 /** The files under a workspace's `.hmz/`: its own flows, and what lets an editor and `node --test` find hmz for them. */
 
-import { existsSync, lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { makeDirectory } from "./make-directory.ts";
+import { UnusablePath } from "./unusable-path.ts";
 
 export interface Project {
   /** `<workspace>/.hmz`. */
@@ -41,6 +55,13 @@ const FILES: Readonly<Record<string, string>> = {
   ".gitignore": "# Of this machine alone; `hmz new --link` makes the links again.\nnode_modules/\n*.epic.tar.gz\n",
 };
 
+export interface PreparedProject {
+  /** What was made, relative to the workspace. */
+  readonly made: readonly string[];
+  /** Takes all of it away again. */
+  undo(): void;
+}
+
 /**
  * Makes what a flow in a workspace needs beside itself, leaving every file that is there.
  *
@@ -48,32 +69,92 @@ const FILES: Readonly<Record<string, string>> = {
  * the fakes: neither knows that a run gives its own copy to a flow.
  *
  * @param copy The directory of the running copy of hmz.
- * @returns What was made, relative to the workspace.
+ * @throws Error where it cannot be made. Nothing of it is left then.
  */
-export function prepareProject({ directory, flows }: Project, copy: string): readonly string[] {
+export function prepareProject({ directory, flows }: Project, copy: string): PreparedProject {
   const made: string[] = [];
-  mkdirSync(flows, { recursive: true });
-  for (const [name, content] of Object.entries(FILES)) {
-    if (existsSync(join(directory, name))) continue;
-    writeFileSync(join(directory, name), content, { flag: "wx" });
-    made.push(join(".hmz", name));
+  const undoing = new Undoing();
+  try {
+    undoing.directories(makeDirectory(flows));
+    for (const [name, content] of Object.entries(FILES)) {
+      const file = join(directory, name);
+      if (existsSync(file)) continue;
+      undoing.write(file, content);
+      made.push(join(".hmz", name));
+    }
+    const modules = join(directory, "node_modules");
+    if (linked(join(modules, "hmz"), copy, undoing)) made.push(join(".hmz", "node_modules", "hmz"));
+    const nodeTypes = typesOfNode(copy);
+    if (nodeTypes !== undefined && linked(join(modules, "@types", "node"), nodeTypes, undoing)) {
+      made.push(join(".hmz", "node_modules", "@types", "node"));
+    }
+  } catch (error) {
+    undoing.undo();
+    throw error;
   }
-  const modules = join(directory, "node_modules");
-  if (linked(join(modules, "hmz"), copy)) made.push(join(".hmz", "node_modules", "hmz"));
-  const nodeTypes = typesOfNode(copy);
-  if (nodeTypes !== undefined && linked(join(modules, "@types", "node"), nodeTypes)) {
-    made.push(join(".hmz", "node_modules", "@types", "node"));
-  }
-  return made;
+  return { made, undo: () => undoing.undo() };
 }
 
-/** Makes a link, or turns one round. Something else that is there, as an installed package, is left. */
-function linked(path: string, target: string): boolean {
+/** What was done, so that it can be undone where a later step fails. */
+export class Undoing {
+  readonly #steps: (() => void)[] = [];
+
+  add(step: () => void): void {
+    this.#steps.push(step);
+  }
+
+  /** Directories that were made, the uppermost first. */
+  directories(made: readonly string[]): void {
+    // Not with what is in them: that is somebody else's by now.
+    for (const directory of made) this.add(() => rmdirSync(directory));
+  }
+
+  /** Writes a new file. */
+  write(file: string, content: string): void {
+    const handle = openSync(file, "wx");
+    // A disk that fills up leaves an empty file.
+    this.add(() => rmSync(file, { force: true }));
+    try {
+      writeFileSync(handle, content);
+    } finally {
+      closeSync(handle);
+    }
+  }
+
+  undo(): void {
+    for (const step of this.#steps.splice(0).toReversed()) {
+      try {
+        step();
+      } catch {
+        // The error that led here is the one to tell.
+      }
+    }
+  }
+}
+
+/**
+ * Makes a link, or turns one round. An installed package is left.
+ *
+ * @throws UnusablePath where something is there that is neither: nothing could be found through it.
+ */
+function linked(path: string, target: string, undoing: Undoing): boolean {
+  undoing.directories(makeDirectory(dirname(path)));
   const there = lstatSync(path, { throwIfNoEntry: false });
-  if (there && (!there.isSymbolicLink() || readlinkSync(path) === target)) return false;
-  if (there) rmSync(path);
-  mkdirSync(dirname(path), { recursive: true });
+  if (there?.isSymbolicLink()) {
+    const old = readlinkSync(path);
+    if (old === target) return false;
+    rmSync(path);
+    undoing.add(() => symlinkSync(old, path, "junction"));
+  } else if (there) {
+    if (existsSync(join(path, "package.json"))) return false;
+    if (!there.isDirectory() || readdirSync(path).length > 0) {
+      throw new UnusablePath(`${path} is no package: remove it, then run hmz new --link`, "EEXIST");
+    }
+    rmdirSync(path);
+    undoing.add(() => mkdirSync(path));
+  }
   symlinkSync(target, path, "junction");
+  undoing.add(() => rmSync(path));
   return true;
 }
 

@@ -5,7 +5,6 @@ import {
   closeSync,
   fchmodSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readFileSync,
   realpathSync,
@@ -16,10 +15,11 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { locked } from "./lock.ts";
+import { makeDirectory } from "./make-directory.ts";
 
 /** Replaces a file. One that is there keeps its mode, and a symbolic link to it stays a link. */
 export function writeWhole(path: string, data: string | Uint8Array, newMode = 0o600): void {
-  mkdirSync(dirname(path), { recursive: true });
+  makeDirectory(dirname(path));
   const target = followed(path);
   const mode = modeOf(target) ?? newMode;
   const beside = join(dirname(target), `.${basename(target)}.${process.pid}-${randomBytes(4).toString("hex")}.tmp`);
@@ -51,7 +51,7 @@ export async function changeWhole(
   path: string,
   change: (content: string | undefined) => string | undefined,
 ): Promise<void> {
-  mkdirSync(dirname(path), { recursive: true });
+  makeDirectory(dirname(path));
   await locked(join(dirname(path), `.${basename(path)}.lock`), () => {
     const changed = change(contentOf(path));
     if (changed !== undefined) writeWhole(path, changed);

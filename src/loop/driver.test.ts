@@ -460,7 +460,7 @@ test("one session takes one turn at a time", async () => {
   using at = new Workplace();
   const worker = new Worker(at, { script: { scenes: [{ steps: [{ say: "a b c", delayMs: 5 }] }] } });
   const taking = worker.take("first");
-  await worker.session.ready({ place: at, hung: new Set(), tools: [], schema: undefined });
+  await worker.session.ready({ place: at, hung: new Set(), tools: [], clis: [], schema: undefined });
   await assert.rejects(worker.take("second"), SessionError);
   await taking;
 });

@@ -1,10 +1,12 @@
 /** The `native` harness: an agent loop in this process. Light to import; the AI SDK comes with the first session's start. */
 
 import type { AgentDriver, Answer, Opening, SessionDriver, TurnHost } from "../engine/ports.ts";
+import type { Message } from "../flows/callbacks.ts";
 import { HarnessUnrecoverable, SessionError, UnsupportedOperation } from "../flows/errors.ts";
 import { HARNESSES, type AgentNeed } from "../flows/harness.ts";
 import { Conversation } from "./conversation.ts";
 import { openModel, parseModel, type Env, type OpenedModel } from "./model.ts";
+import { type ToldSkill, toldSkills } from "./skills.ts";
 import { Steering } from "./steering.ts";
 import type { Reasoning, takeTurn } from "./turn.ts";
 
@@ -48,6 +50,7 @@ class NativeDriver implements AgentDriver {
   readonly provider: string;
   readonly serves: ReadonlySet<AgentNeed> = new Set(HARNESSES.native.needs);
   readonly forks = HARNESSES.native.forks;
+  readonly shelves = false;
   readonly reasoning: Reasoning;
   readonly retries: number;
   readonly mostSteps: number;
@@ -74,6 +77,10 @@ class NativeDriver implements AgentDriver {
       const [opened, { takeTurn }] = await Promise.all([openModel(spec, { env, scripts }), import("./turn.ts")]);
       return { model: opened, takeTurn };
     };
+  }
+
+  async check(): Promise<void> {
+    await this.engine();
   }
 
   open(opening: Opening): SessionDriver {
@@ -103,6 +110,7 @@ class NativeSession implements SessionDriver {
   readonly #conversation: Conversation;
   #named = false;
   #closed = false;
+  #skills: Promise<readonly ToldSkill[]> | undefined;
   /** The turn under way, and when it has come to rest. */
   #turn: { readonly steering: Steering; readonly stop: AbortController; readonly rest: Promise<unknown> } | undefined;
 
@@ -114,6 +122,10 @@ class NativeSession implements SessionDriver {
 
   get id(): string {
     return this.#named ? this.#conversation.id : "";
+  }
+
+  get messages(): readonly Message[] {
+    return this.#conversation.messages;
   }
 
   forked(): Conversation {
@@ -145,7 +157,7 @@ class NativeSession implements SessionDriver {
     prompt: string,
     { host, signal, steering }: { readonly host: TurnHost; readonly signal: AbortSignal; readonly steering: Steering },
   ): Promise<Answer> {
-    const { model, takeTurn } = await this.#driver.engine();
+    const [{ model, takeTurn }, told] = await Promise.all([this.#driver.engine(), this.#told()]);
     signal.throwIfAborted();
     this.#named = true;
     host.named(this.#conversation.id);
@@ -161,8 +173,15 @@ class NativeSession implements SessionDriver {
       retries: this.#driver.retries,
       mostSteps: this.#driver.mostSteps,
       permission: this.#opening.permission,
+      skills: this.#opening.skills,
+      told,
       callbacks: this.#opening.callbacks,
     });
+  }
+
+  /** Read once: what is told before a conversation stays the same, so that a provider can cache it. */
+  #told(): Promise<readonly ToldSkill[]> {
+    return (this.#skills ??= toldSkills(this.#opening.skills));
   }
 
   steer(text: string, queued: boolean): Promise<boolean> {

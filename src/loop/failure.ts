@@ -9,6 +9,7 @@ import {
   HarnessUnrecoverable,
   ModelUnavailable,
 } from "../flows/errors.ts";
+import { quotaSpent } from "../engine/quota.ts";
 
 const LONGEST = 600;
 
@@ -44,7 +45,9 @@ export function failureOf(
   const what = status === undefined ? said : `${said} (HTTP ${status})`;
   switch (classOf(status, signs)) {
     case "spent":
-      return new HarnessThrottled(`the quota for ${model} is spent: ${what}; add credit or use another account`, cause);
+      return quotaSpent(
+        new HarnessThrottled(`the quota for ${model} is spent: ${what}; add credit or use another account`, cause),
+      );
     case "throttled":
       return new HarnessThrottled(`${model} takes no more requests at the moment: ${what}; try again later`, cause);
     case "long":

@@ -10,16 +10,18 @@ import {
   type SystemModelMessage,
   type ToolModelMessage,
 } from "ai";
+import { aroundModel, aroundTool, type ToolOutcome } from "../engine/around.ts";
+import type { BoundCallbacks } from "../engine/callbacks.ts";
 import type { Tokens } from "../engine/events.ts";
-import type { Answer, TurnHost } from "../engine/ports.ts";
-import type { Callbacks, ModelRequest, ModelResponse } from "../flows/callbacks.ts";
+import { interruptible } from "../engine/interruptible.ts";
+import type { Answer, Skill, TurnHost } from "../engine/ports.ts";
+import type { ModelRequest, ModelResponse } from "../flows/callbacks.ts";
 import { HarnessDropped, HarnessUnrecoverable } from "../flows/errors.ts";
 import type { Permission } from "../flows/permission.ts";
-import { aroundModel, aroundTool, type ToolOutcome } from "./callbacks.ts";
 import type { Conversation } from "./conversation.ts";
 import { failureOf } from "./failure.ts";
-import { interruptible } from "./interruptible.ts";
 import type { OpenedModel, Price } from "./model.ts";
+import type { ToldSkill } from "./skills.ts";
 import { wasSteered, type Steering } from "./steering.ts";
 import { schemaNote, systemPrompt } from "./system-prompt.ts";
 import { Toolbox } from "./tools/toolbox.ts";
@@ -43,7 +45,10 @@ export interface TurnOptions {
   readonly retries: number;
   readonly mostSteps: number;
   readonly permission: Permission;
-  readonly callbacks: Callbacks;
+  readonly skills: readonly Skill[];
+  /** What the skills say of themselves. */
+  readonly told: readonly ToldSkill[];
+  readonly callbacks: BoundCallbacks;
 }
 
 /**
@@ -94,8 +99,8 @@ class Turn {
   constructor(options: TurnOptions) {
     const { place, tools } = options.host.setup;
     this.#options = options;
-    this.#toolbox = new Toolbox(place, options.permission, tools);
-    this.#system = systemPrompt({ workdir: place.workdir, tools: this.#toolbox.names });
+    this.#toolbox = new Toolbox(place, options.permission, tools, options.skills);
+    this.#system = systemPrompt({ workdir: place.workdir, tools: this.#toolbox.names, skills: options.told });
   }
 
   async run(): Promise<Answer> {

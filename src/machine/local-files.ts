@@ -1,26 +1,14 @@
 /** Files of this machine. */
 
 import { randomBytes } from "node:crypto";
-import {
-  access,
-  chmod,
-  chown,
-  constants,
-  mkdir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from "node:fs/promises";
+import { access, chmod, chown, constants, mkdir, open, readlink, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { EnvError, EnvFileNotFound, EnvPermissionDenied } from "../flows/errors.ts";
 
 /** @throws EnvFileNotFound @throws EnvPermissionDenied @throws EnvError */
 export async function readLocalFile(path: string): Promise<Uint8Array> {
   try {
-    const data = await readFile(path);
+    const data = await readRegular(path);
     return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   } catch (error) {
     throw fileError("read", path, error);
@@ -53,6 +41,18 @@ export async function makeLocalDirectory(path: string): Promise<void> {
     await mkdir(path, { recursive: true });
   } catch (error) {
     throw fileError("make the directory", path, error);
+  }
+}
+
+/** A pipe that nobody writes to would be waited for without end, and a device read until memory is full. */
+async function readRegular(path: string): Promise<Buffer> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const there = await file.stat();
+    if (!there.isFile() && !there.isDirectory()) throw new EnvError(`${path} is not a regular file, and is not read`);
+    return await file.readFile();
+  } finally {
+    await file.close();
   }
 }
 
@@ -106,6 +106,7 @@ function codeOf(error: unknown): string {
 }
 
 function fileError(what: string, path: string, cause: unknown): EnvError {
+  if (cause instanceof EnvError) return cause;
   const code = codeOf(cause);
   switch (code) {
     case "ENOENT":

@@ -37,6 +37,19 @@ test("a file that is written keeps its mode, and leaves no draft beside it", asy
   assert.deepEqual(await readdir(workdir), ["run.sh"]);
 });
 
+test("what is no regular file is not read: a device would not end, a pipe would be waited for", async (t) => {
+  const { workdir, cleanup } = await scratch();
+  t.after(cleanup);
+  const pipe = join(workdir, "pipe");
+  await localMachine().exec(["mkfifo", pipe], { cwd: workdir, timeout: 0 });
+  for (const path of [pipe, "/dev/zero"]) {
+    await assert.rejects(localMachine().read(path), {
+      name: "EnvError",
+      message: `${path} is not a regular file, and is not read`,
+    });
+  }
+});
+
 test("a link that is written through stays a link, whether or not its file is there", async (t) => {
   const { workdir, cleanup } = await scratch();
   t.after(cleanup);

@@ -1,12 +1,13 @@
 /** What this machine has for hmz, what is missing, and what to do about it. Changes nothing. */
 
-import { accessSync, constants, existsSync, readFileSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { release } from "node:os";
 import { delimiter, isAbsolute, join } from "node:path";
 import { type Harness, HARNESSES, HARNESS_NAMES } from "../flows/harness.ts";
 import { Home, machineDir, userHome } from "../home/paths.ts";
 import { leash } from "../process/leash.ts";
 import { runProgram } from "../process/run.ts";
+import { DRIVEN } from "./drivers.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -21,9 +22,6 @@ export interface Finding {
   /** What to do about it. */
   readonly remedy?: string;
 }
-
-/** The harnesses that this release drives. */
-export const DRIVEN: readonly Harness[] = ["claude", "native"];
 
 interface Program {
   readonly program: string;
@@ -74,6 +72,9 @@ function node(): Finding {
   return { area: "base", name: "node", state: "ok", says: `${process.version} (${process.execPath})` };
 }
 
+/** The types of /proc and /sys. To root they look as if they could be written. */
+const MAKE_NO_DIRECTORY = [0x9fa0, 0x62656572];
+
 function home(env: Env): Finding {
   const { root } = Home.of(env);
   const finding = { area: "base", name: "home" } as const;
@@ -82,6 +83,7 @@ function home(env: Env): Finding {
   try {
     if (!statSync(there).isDirectory()) throw new Error("not a directory");
     accessSync(there, constants.W_OK | constants.X_OK);
+    if (MAKE_NO_DIRECTORY.includes(statfsSync(there).type)) throw new Error("it is the kernel's own");
     const says = there === root ? root : `${root}, made by the first run`;
     return { ...finding, state: "ok", says };
   } catch {

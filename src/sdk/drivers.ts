@@ -2,7 +2,7 @@
 
 import { resolve } from "node:path";
 import { HarnessUnrecoverable } from "../flows/errors.ts";
-import type { Harness } from "../flows/harness.ts";
+import { type Harness, HARNESS_NAMES } from "../flows/harness.ts";
 import type { AgentDriver, Machine, Place } from "../engine/ports.ts";
 import { Refused } from "./refused.ts";
 import type { AgentSpec } from "./spec/agents.ts";
@@ -24,6 +24,9 @@ const ROOMS: { readonly [H in Harness]?: DriverRoom } = {
   },
 };
 
+/** The harnesses that this release drives. */
+export const DRIVEN: readonly Harness[] = HARNESS_NAMES.filter((name) => ROOMS[name] !== undefined);
+
 /**
  * The driver of an agent.
  *
@@ -36,7 +39,7 @@ export async function openAgent(
   const room = ROOMS[spec.harness];
   if (!room) {
     throw new Refused(
-      `${spec.text}: this release does not drive ${spec.harness} yet; it drives ${Object.keys(ROOMS).join(" and ")}`,
+      `${spec.text}: this release does not drive ${spec.harness} yet; it drives ${DRIVEN.join(" and ")}`,
     );
   }
   try {

@@ -2,8 +2,9 @@
 
 import type { Epic, EpicSummary } from "../home/epics.ts";
 import type { Home } from "../home/paths.ts";
+import { Refused } from "./refused.ts";
 
-/** The record of runs. */
+/** The record of runs. `list` and `find` reject with `Refused` where the home of hmz is no directory. */
 export interface EpicShelf {
   /** Newest first; of every workspace where `everywhere`. `more` counts those past `most`. */
   list(options?: {
@@ -20,17 +21,28 @@ export function epicShelf(of: { readonly home: () => Promise<Home>; readonly wor
   return {
     list: async ({ most, everywhere = false } = {}) => {
       const [{ listEpics }, home] = await Promise.all([import("../home/epics.ts"), of.home()]);
-      return listEpics(home, {
-        ...(everywhere ? {} : { workspace: of.workspace() }),
-        ...(most === undefined ? {} : { most }),
-      });
+      return refusing(() =>
+        listEpics(home, {
+          ...(everywhere ? {} : { workspace: of.workspace() }),
+          ...(most === undefined ? {} : { most }),
+        }),
+      );
     },
     find: async (name) => {
       const [{ findEpics }, home] = await Promise.all([import("../home/epics.ts"), of.home()]);
-      return findEpics(home, of.workspace(), name);
+      return refusing(() => findEpics(home, of.workspace(), name));
     },
     read: async (directory) => (await import("../home/epics.ts")).readEpic(directory),
   };
+}
+
+async function refusing<T>(read: () => T): Promise<T> {
+  try {
+    return read();
+  } catch (error) {
+    const { UnusablePath } = await import("../home/unusable-path.ts");
+    throw error instanceof UnusablePath ? new Refused(error.message, { cause: error }) : error;
+  }
 }
 
 /** @param workspace Absolute. */

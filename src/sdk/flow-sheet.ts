@@ -1,6 +1,7 @@
 /** What a flow needs, as data that can be printed: its roles, its params, and a command that runs it. */
 
 import { z } from "zod";
+import { withoutPassword } from "../catalog/git-url.ts";
 import {
   type AgentRoleDefinition,
   definition,
@@ -72,7 +73,7 @@ function agentSheet(role: AgentRoleDefinition | OutworlderRoleDefinition): RoleS
     whoServes(role),
     ...(needs.size > 0 && harness === undefined ? [`needs ${[...needs].join(", ")}`] : []),
     ...(permission.toString() === new Permission().toString() ? [] : [`may touch ${permission.toString()}`]),
-    ...(skills.length > 0 ? [`skills ${skills.join(", ")}`] : []),
+    ...(skills.length > 0 ? [`skills ${skills.map(withoutPassword).join(", ")}`] : []),
     ...(tools.length > 0 ? [`offers ${tools.map((tool) => tool.name).join(", ")}`] : []),
     ...(clis.length > 0 ? [`puts ${clis.map((cli) => cli.name).join(", ")} on its PATH`] : []),
   ];

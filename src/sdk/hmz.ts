@@ -5,6 +5,7 @@ import type { Catalog, ListedFlow } from "../catalog/index.ts";
 import type { AnyFlow, Flow } from "../flows/flow.ts";
 import type { Home } from "../home/paths.ts";
 import { type EpicShelf, epicShelf } from "./epic-shelf.ts";
+import { gitRunner } from "./git.ts";
 import type { RunOptions } from "./prepare.ts";
 import { Run } from "./run.ts";
 
@@ -80,7 +81,11 @@ export class Hmz {
       import("../catalog/index.ts"),
       import("../home/paths.ts"),
     ]);
-    return createCatalog({ workspace: this.workspace, cache: strippedCache(() => machineDir(this.#env)) });
+    return createCatalog({
+      workspace: this.workspace,
+      cache: strippedCache(() => machineDir(this.#env)),
+      repositories: { git: gitRunner(this.#env), directory: () => join(machineDir(this.#env), "skills") },
+    });
   }
 }
 

@@ -1,10 +1,10 @@
 /** What is asked for, resolved and checked: everything that can be refused before a run has an epic. */
 
 import type { Catalog } from "../catalog/index.ts";
-import type { AgentDriver, OutworlderDriver, Place, Prices } from "../engine/ports.ts";
+import type { AgentDriver, OutworlderDriver, Place, Prices, SkillResolver } from "../engine/ports.ts";
 import { type Budget, type BudgetLike, budget as readBudget } from "../flows/budget.ts";
 import { definition, definitionOf, type FlowDefinition } from "../flows/definition.ts";
-import { FlowException } from "../flows/errors.ts";
+import { FlowException, HarnessError } from "../flows/errors.ts";
 import type { AnyFlow } from "../flows/flow.ts";
 import type { Home } from "../home/paths.ts";
 import {
@@ -67,6 +67,8 @@ export interface Prepared {
   /** Whether it is the conversation that comes with hmz: granted all that its harness serves. */
   readonly chat: boolean;
   readonly catalog: Catalog;
+  /** Has fetched the skills of the flow's own roles. */
+  readonly skills: SkillResolver;
   /** Lets go of the drivers and the machines. Never throws. */
   close(): Promise<void>;
 }
@@ -134,7 +136,11 @@ async function checked(parts: RunParts, opened: Closable[]): Promise<Omit<Prepar
   checkAgents(
     name,
     defined,
-    agentSpecs.map(({ role, given }) => ({ role, harness: given.harness, serves: servesOf(given) })),
+    agentSpecs.map(({ role, given }) => ({
+      role,
+      harness: given.harness,
+      ...(isAgentDriver(given) ? saidBy(given) : {}),
+    })),
   );
   checkEnvs(
     name,
@@ -153,11 +159,14 @@ async function checked(parts: RunParts, opened: Closable[]): Promise<Omit<Prepar
     );
   }
 
+  const skills = catalog.skills();
+  await Promise.all(agentSpecs.map(({ role }) => skills(defined, role)));
+
   const agents = await openAgents(parts, agentSpecs, opened);
   checkAgents(
     name,
     defined,
-    Object.entries(agents).map(([role, { harness, serves }]) => ({ role, harness, serves })),
+    Object.entries(agents).map(([role, driver]) => ({ role, harness: driver.harness, ...saidBy(driver) })),
   );
   const local = await openLocalMachine();
   opened.push(local);
@@ -171,7 +180,10 @@ async function checked(parts: RunParts, opened: Closable[]): Promise<Omit<Prepar
       ? { machine: given, workdir: given.workdir }
       : await openPlace(role, given, local);
   }
-  const { pricesOf } = await import("../home/prices.ts");
+  const [{ pricesOf }, { keptPrices }] = await Promise.all([
+    import("../home/prices.ts"),
+    import("../home/prices-refresh.ts"),
+  ]);
   return {
     flow,
     definition: defined,
@@ -181,9 +193,10 @@ async function checked(parts: RunParts, opened: Closable[]): Promise<Omit<Prepar
     workspace: { machine: local, workdir: parts.workspace },
     budget,
     params: options.params ?? {},
-    prices: pricesOf(),
+    prices: pricesOf(keptPrices(parts.env)),
     chat,
     catalog,
+    skills,
   };
 }
 
@@ -197,8 +210,8 @@ interface GivenEnv {
   readonly given: EnvSpec | PlacedMachine;
 }
 
-function servesOf(given: AgentSpec | AgentDriver): AgentDriver["serves"] | undefined {
-  return isAgentDriver(given) ? given.serves : undefined;
+function saidBy({ serves, shelves }: AgentDriver): Pick<AgentDriver, "serves" | "shelves"> {
+  return { serves, shelves };
 }
 
 function envText(given: EnvSpec | PlacedMachine): string {
@@ -221,6 +234,13 @@ async function openAgents(
   for (const { role, given: agent } of given) {
     const driver = isAgentDriver(agent) ? agent : await openAgent(agent, { workspace, env });
     if (!opened.includes(driver)) opened.push(driver);
+    try {
+      await driver.check?.();
+    } catch (error) {
+      if (!(error instanceof HarnessError)) throw error;
+      const spec = isAgentDriver(agent) ? driver.harness : agent.text;
+      throw new Refused(`'${role}' cannot be ${spec}: ${error.message}`, { cause: error });
+    }
     agents[role] = driver;
   }
   return agents;

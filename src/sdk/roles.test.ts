@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { definition } from "../flows/definition.ts";
-import { agent, env, flow, localEnv, optional, outworlder, tool, z } from "../flows/index.ts";
+import { agent, cli, command, env, flow, localEnv, optional, outworlder, tool, z } from "../flows/index.ts";
 import { Refused } from "./refused.ts";
 import { checkAgents, checkEnvs, type GivenAgent, requiredBudget } from "./roles.ts";
 
@@ -25,7 +25,11 @@ const shelved = definition(
       agents: {
         asker: agent({
           clis: [
-            { name: "board", about: "a board", commands: [{ name: "post", about: "posts", call: async () => "" }] },
+            cli({
+              name: "board",
+              about: "a board",
+              commands: [command({ name: "post", about: "posts", call: async () => "" })],
+            }),
           ],
         }),
       },
@@ -92,6 +96,12 @@ const AGENTS: readonly [string, typeof work, readonly GivenAgent[], string][] = 
     shelved,
     [{ role: "asker", harness: "litellm" }],
     "work: 'asker' declares clis, and litellm has no shell to run them from",
+  ],
+  [
+    "command lines on a driver that puts none on a PATH",
+    shelved,
+    [{ role: "asker", harness: "claude", shelves: false }],
+    "work: 'asker' declares clis, and this release puts none on the PATH of claude; offer their commands as tools",
   ],
   [
     "tools on a harness without any",

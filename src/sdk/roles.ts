@@ -1,5 +1,6 @@
 /** Whether what was given fills the roles that a flow declares: everything that can be refused without asking a machine. */
 
+import { unshelved } from "../engine/agent.ts";
 import type { Budget } from "../flows/budget.ts";
 import type {
   AgentRoleDefinition,
@@ -16,6 +17,8 @@ export interface GivenAgent {
   readonly harness: Harness;
   /** What its driver serves; left out where there is no driver yet: what its harness's row says. */
   readonly serves?: ReadonlySet<AgentNeed> | undefined;
+  /** Whether its driver puts command lines on the agent's PATH; left out where there is no driver yet. */
+  readonly shelves?: boolean | undefined;
 }
 
 /**
@@ -46,7 +49,7 @@ export function checkAgents(name: string, { agents }: FlowDefinition, given: rea
   }
 }
 
-function checkFilled(name: string, role: AgentRoleDefinition, { harness, serves }: GivenAgent): void {
+function checkFilled(name: string, role: AgentRoleDefinition, { harness, serves, shelves }: GivenAgent): void {
   const said = `${name}: '${role.name}'`;
   if (role.harness !== undefined && role.harness !== harness) {
     throw new Refused(`${said} requires ${role.harness}, but got ${harness}`);
@@ -54,9 +57,8 @@ function checkFilled(name: string, role: AgentRoleDefinition, { harness, serves 
   const served = serves ?? new Set<AgentNeed>([...HARNESSES[harness].needs, ...UP_TO_THE_DRIVER]);
   const unmet = [...role.needs].filter((need) => !served.has(need));
   if (unmet.length > 0) throw new Refused(`${said} needs ${unmet.join(", ")}, which ${harness} does not support`);
-  if (harness === "litellm" && role.clis.length > 0) {
-    throw new Refused(`${said} declares clis, and litellm has no shell to run them from`);
-  }
+  const why = unshelved(role.clis, harness, shelves);
+  if (why !== undefined) throw new Refused(`${said} ${why}`);
 }
 
 /** Needs that no row lists: a driver says itself whether it serves them. */

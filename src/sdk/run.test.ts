@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -26,7 +26,12 @@ import type { Run } from "./run.ts";
 const root = mkdtempSync(join(tmpdir(), "hmz-run-"));
 after(() => rmSync(root, { recursive: true }));
 const home = join(root, "home");
-const hmz = new Hmz({ workspace: root, home });
+const bin = join(root, "bin");
+mkdirSync(bin);
+writeFileSync(join(bin, "claude"), "#!/bin/sh\n", { mode: 0o755 });
+writeFileSync(join(root, "a.json"), JSON.stringify({ scenes: [{ steps: [{ say: "said" }] }] }));
+const variables = { ...process.env, PATH: `${bin}:${process.env["PATH"]}`, OPENAI_API_KEY: "none" };
+const hmz = new Hmz({ workspace: root, home, env: variables });
 const budget = { cost: 5 };
 
 const twice = flow({ agents: { builder: agent() } }, async (task, { agents: { builder } }) => {

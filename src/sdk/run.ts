@@ -10,7 +10,7 @@ import { EventQueue } from "./event-queue.ts";
 import { prepare, type Prepared, refusedBecause, type RunParts } from "./prepare.ts";
 import { noteRun } from "./leftovers.ts";
 import { Refused } from "./refused.ts";
-import { unpricedModels } from "./unpriced.ts";
+import { isPricedByTable, unpricedModels } from "./unpriced.ts";
 
 const NOBODY: OutworlderDriver = {
   away: () => true,
@@ -32,6 +32,9 @@ export class Run {
   readonly #parts: RunParts;
   #preparing: Promise<Prepared> | undefined;
   #prepared: Prepared | undefined;
+  #refreshing: Promise<void> | undefined;
+  #stopRefreshing = (): void => {};
+  #stalePrices = "";
   #starting: Promise<void> | undefined;
   #ended: Promise<unknown> | undefined;
   #engine: EngineRun | undefined;
@@ -104,13 +107,27 @@ export class Run {
   }
 
   /**
-   * Finds the flow and checks everything that can be checked beforehand. Starts nothing.
+   * Finds the flow and checks everything that can be checked beforehand; brings the prices up to date where the run is
+   * held to them. Starts nothing.
    *
    * @throws Refused
    */
   async check(): Promise<void> {
     this.#preparing ??= prepare(this.#parts);
     this.#prepared = await this.#preparing;
+    this.#refreshing ??= this.#refresh(this.#prepared);
+    await this.#refreshing;
+  }
+
+  async #refresh(prepared: Prepared): Promise<void> {
+    const { options, env } = this.#parts;
+    if (!isPricedByTable(prepared, options)) return;
+    const { refreshPrices } = await import("../home/prices-refresh.ts");
+    const stopped = new Promise<string>((resolve) => {
+      this.#stopRefreshing = () => resolve("");
+      if (this.#stops > 0) resolve("");
+    });
+    this.#stalePrices = await Promise.race([refreshPrices(env), stopped]);
   }
 
   /**
@@ -119,6 +136,11 @@ export class Run {
    */
   unreadable(): string {
     return this.#prepared ? unpricedModels(this.#prepared, this.#parts.options) : "";
+  }
+
+  /** Why the prices that the run is held to could not be brought up to date, in a sentence; `""` otherwise. */
+  stalePrices(): string {
+    return this.#stalePrices;
   }
 
   /**
@@ -150,6 +172,7 @@ export class Run {
   stop(reason?: string): void {
     this.#stops += 1;
     if (this.#stops === 1 && reason !== undefined) this.#stopReason = reason;
+    this.#stopRefreshing();
     this.#engine?.stop(this.#stopReason);
     if (this.#stops > 1) this.#engine?.abandon();
   }
@@ -161,6 +184,14 @@ export class Run {
   fail(error: unknown): void {
     this.#fault ??= { error };
     this.stop("its code threw where nothing could catch it");
+  }
+
+  /** The process ends, and the run with it: its record says that it failed. Does not wait. */
+  cutShort(error: Error): void {
+    if (this.#over) return;
+    this.#over = true;
+    const usage = this.#engine?.usage ?? NOTHING_SPENT;
+    this.#epic?.end({ how: "failed", usage, error: recorded(error) });
   }
 
   /** Stops the run where it has not ended, and waits until everything is released. */
@@ -188,24 +219,21 @@ export class Run {
   }
 
   async #launch(prepared: Prepared, done: () => void): Promise<void> {
-    const [{ startRun }, { createEpic }, home] = await Promise.all([
+    const [{ prepareRun }, { createEpic }, home] = await Promise.all([
       import("../engine/run.ts"),
       import("../home/epic.ts"),
       this.#parts.home(),
     ]);
     if (this.#stops > 0) throw new FlowCancelled(`${this.flow}: ${this.#stopReason}`);
-    // The engine may still refuse the run, and a refused run leaves no epic: its first events wait for one.
-    const early: RunEvent[] = [];
     const recorder: Recorder = {
       record: (event) => {
-        if (this.#epic) this.#epic.record(event);
-        else early.push(event);
+        this.#epic?.record(event);
         this.#tell(event);
       },
     };
     const { workspace, budget, params, prices, chat } = prepared;
     this.#forget = await noteRun(this.#parts.env);
-    const engine = startRun({
+    const checked = prepareRun({
       flow: prepared.flow,
       task: this.task,
       agents: prepared.agents,
@@ -217,9 +245,9 @@ export class Run {
       prices,
       recorder,
       load: prepared.catalog.loader(),
+      skills: prepared.skills,
       fullView: chat,
     });
-    this.#engine = engine;
     try {
       this.#epic = createEpic({
         home,
@@ -228,12 +256,10 @@ export class Run {
         trouble: (error) => (this.#trouble ??= error),
       });
     } catch (error) {
-      // Nothing of it was awaited yet, so no agent has started.
-      engine.stop("its record cannot be kept");
-      await engine.result.catch(() => {});
       throw new Refused(`the record of the run cannot be kept: ${(error as Error).message}`, { cause: error });
     }
-    for (const event of early) this.#epic.record(event);
+    const engine = checked.start();
+    this.#engine = engine;
     this.#ended = this.#end(engine, prepared).finally(done);
     // Whoever only starts a run and reads its events is not to be ended by its failure.
     this.#ended.catch(() => {});
@@ -298,10 +324,17 @@ function began(flow: string, task: string, prepared: Prepared): Began {
       provider,
     })),
     envs: prepared.envSpecs,
-    params: prepared.params,
-    // JSON has no infinity: it would read as no limit at all, or as null.
-    budget: budget.cost === Infinity ? { ...budget, cost: "Infinity" } : budget,
+    params: withoutInfinity(prepared.params),
+    budget: withoutInfinity(budget),
   };
+}
+
+/** JSON has no infinity and no NaN: they would read as no limit at all, or as null. */
+function withoutInfinity(value: unknown): unknown {
+  const text = JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === "number" && !Number.isFinite(member) ? String(member) : member,
+  );
+  return text === undefined ? undefined : (JSON.parse(text) as unknown);
 }
 
 /** An error as the epic keeps it. */

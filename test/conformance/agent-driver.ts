@@ -68,6 +68,7 @@ export function agentDriverConformance(name: string, make: () => Promise<Subject
       place: subject.place,
       hung: new Set(),
       tools: [],
+      clis: [],
       schema: undefined,
       ...more,
     });

@@ -3,6 +3,7 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { BoundCallbacks } from "../../src/engine/callbacks.ts";
 import type { HarnessEvent } from "../../src/engine/events.ts";
 import type {
   AgentDriver,
@@ -15,7 +16,6 @@ import type {
   TurnHost,
   Verdict,
 } from "../../src/engine/ports.ts";
-import type { Callbacks } from "../../src/flows/callbacks.ts";
 import { permission, type PermissionLike } from "../../src/flows/permission.ts";
 import { nativeDriver, type NativeOptions } from "../../src/loop/driver.ts";
 import { localMachine } from "../../src/machine/local.ts";
@@ -70,7 +70,7 @@ export interface OpenOptions extends Partial<NativeOptions> {
   /** Replayed in place of a model. */
   readonly script?: unknown;
   readonly permission?: PermissionLike;
-  readonly callbacks?: Callbacks;
+  readonly callbacks?: BoundCallbacks;
 }
 
 export class Worker {
@@ -109,7 +109,13 @@ export class Worker {
 
   async take(prompt: string, ask: TurnAsk = {}): Promise<Answer> {
     const { machine, workdir } = this.#at;
-    const setup = { place: { machine, workdir }, hung: new Set<never>(), tools: ask.tools ?? [], schema: ask.schema };
+    const setup = {
+      place: { machine, workdir },
+      hung: new Set<never>(),
+      tools: ask.tools ?? [],
+      clis: [],
+      schema: ask.schema,
+    };
     const host: TurnHost = {
       setup,
       command: undefined,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
@@ -427,3 +428,57 @@ async function processNamed(name: string, mark: string): Promise<number> {
   }
   throw new Error(`no process named ${name}`);
 }
+
+describe("the real Claude Code: skills of a role", () => {
+  const skill = async (directory: string, about: string): Promise<void> => {
+    await mkdir(directory, { recursive: true });
+    await writeFile(
+      join(directory, "SKILL.md"),
+      `---\nname: review\ndescription: ${about}\n---\n\nThe word is heron.\n`,
+    );
+    await writeFile(join(directory, "more.md"), "and the number is 42\n");
+  };
+  const use: Step = { tool: "Skill", input: { skill: "review" } };
+
+  for (const local of ["all", "read"] as const) {
+    test(`are offered, used and read with local=${local}, from outside of the workdir and of the person's own`, async () => {
+      await using own = await startBench();
+      const directory = join(own.home, "flow", "skills", "review");
+      await skill(directory, "How things are reviewed here.");
+      const lodgings = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("hmz-skills-"));
+      const before = await lodgings();
+      const session = own.session({
+        opening: {
+          permission: permission({ local, user: "none", system: "none" }),
+          skills: [{ name: "review", directory, entries: ["review"] }],
+        },
+      });
+      await turn(own, session, [use, { text: "done" }]);
+      const asked = JSON.stringify(own.server.requests.at(-1));
+      assert.match(asked, /- review: How things are reviewed here\./);
+      assert.match(asked, /The word is heron/);
+      const [at] = /[^" ]*hmz-skills-[^"\\ ]*review/.exec(asked) ?? [];
+      assert.ok(at);
+      const read: Step = { tool: "Read", input: { file_path: join(at, "more.md") } };
+      await turn(own, session, [read, { text: "read" }]);
+      assert.match(JSON.stringify(own.server.requests.at(-1)), /and the number is 42/);
+      await session.close();
+      assert.deepEqual(await lodgings(), before);
+      assert.deepEqual(await readdir(join(own.home, "work")), []);
+      assert.equal((await readdir(join(own.home, "config"))).includes("skills"), false);
+    });
+  }
+
+  test("the person's own skill keeps its name, and the flow's is called flow:<name> beside it", async () => {
+    await using own = await startBench();
+    const directory = join(own.home, "flow", "skills", "review");
+    await skill(directory, "The flow's.");
+    await skill(join(own.home, "config", "skills", "review"), "The person's.");
+    const session = own.session({ opening: { skills: [{ name: "review", directory, entries: ["review"] }] } });
+    await turn(own, session, [{ text: "done" }]);
+    const asked = JSON.stringify(own.server.requests.at(-1));
+    assert.match(asked, /- review: The person's\./);
+    assert.match(asked, /- flow:review: The flow's\./);
+    await session.close();
+  });
+});

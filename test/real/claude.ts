@@ -61,7 +61,7 @@ export async function startBench(): Promise<Bench> {
     server,
     home,
     env,
-    setup: { place: localPlace(workdir), hung: new Set(), tools: [], schema: undefined },
+    setup: { place: localPlace(workdir), hung: new Set(), tools: [], clis: [], schema: undefined },
     driver,
     session: ({ options = {}, opening = {} } = {}) =>
       driver(options).open({ role: "worker", permission: permission(), skills: [], callbacks: {}, ...opening }),

@@ -1,7 +1,7 @@
 /** `hmz exec` as a process of its own, from the sources. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -14,13 +14,22 @@ export interface Ran {
   said(text: string): Promise<void>;
 }
 
-/** Starts `hmz exec` in a directory, which is its home and its place for temporary files too. */
-export function execIn(root: string): (argv: readonly string[], env?: Readonly<Record<string, string>>) => Ran {
-  return (argv, env = {}) => {
+/** Starts `hmz exec` in a directory, which is its home and its place for temporary files too. `stdout` is a file. */
+export function execIn(
+  root: string,
+): (argv: readonly string[], env?: Readonly<Record<string, string>>, stdout?: string) => Ran {
+  return (argv, env = {}, stdout) => {
     const child = spawn(process.execPath, ["--conditions=hmz-source", HMZ, "exec", "-p", "budget.cost=5", ...argv], {
       cwd: root,
-      env: { PATH: process.env["PATH"], HOME: root, HUMANIZE_HOME: join(root, "home"), TMPDIR: root, ...env },
-      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        PATH: process.env["PATH"],
+        HOME: root,
+        HUMANIZE_HOME: join(root, "home"),
+        TMPDIR: root,
+        HUMANIZE_PRICES: "off",
+        ...env,
+      },
+      stdio: ["ignore", stdout === undefined ? "pipe" : openSync(stdout, "w"), "pipe"],
     });
     const heard = { stdout: "", stderr: "" };
     let waiting = (): void => {};

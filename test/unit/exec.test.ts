@@ -1,7 +1,7 @@
 /** `hmz exec` as a process: what only a process has, signals, pipes and what a flow prints. */
 
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -40,6 +40,19 @@ export const crashes = flow({ name: "crashes" }, async (_task, { ctx }) => {
     throw new RangeError("in a timer");
   }, 1);
   await new Promise((_, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason)));
+});
+export const leaves = flow({ name: "leaves" }, async () => {
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  process.exit(0);
+});
+export const leaves_turn = flow({ name: "leaves_turn", agents: { builder: agent() } }, async (task, { agents: { builder } }) => {
+  void builder.run(task);
+  return 1;
+});
+export const spins = flow({ name: "spins" }, async () => {
+  console.log("spinning");
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  for (;;);
 });
 export const forgets = flow({ name: "forgets" }, async () => {
   void Promise.reject(new Error("forgotten"));
@@ -127,4 +140,54 @@ test("a reader of stdout that leaves does not end the run", async () => {
   const { code, stderr } = await run.ended;
   assert.equal(code, 0);
   assert.equal(howItEnded(stderr), "done");
+});
+
+test("a flow that ends the process: said, recorded as failed, status 1", async () => {
+  const { code, stderr } = await exec(["-f", "odd:leaves", "x"]).ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /hmz: the flow's code ended the process: process\.exit\(0\)\nrecord: /);
+  assert.equal(howItEnded(stderr), "failed");
+});
+
+test("a turn that the flow forgot when it returned is noted, and ends nothing", async () => {
+  const argv = ["-f", "odd:leaves_turn", "-a", "builder=native/scripted/script.json", "x"];
+  const { code, stderr } = await exec(argv).ended;
+  assert.equal(code, 0, stderr);
+  assert.doesNotMatch(stderr, /^ +at /m);
+});
+
+test("a flow that never lets go of the process leaves a record that it began", async () => {
+  const run = exec(["-f", "odd:spins", "x"]);
+  await run.said("spinning");
+  run.child.kill("SIGKILL");
+  await run.ended;
+  const epics = join(root, "home", "epics");
+  const [workspace = ""] = readdirSync(epics);
+  const newest = readdirSync(join(epics, workspace)).sort().at(-1) ?? "";
+  assert.match(
+    readFileSync(join(epics, workspace, newest, "epic.jsonl"), "utf8"),
+    /"event":"began".*"ref":"odd:spins"/,
+  );
+});
+
+test("a signal while a module is imported ends it at once: nothing has started", async () => {
+  writeFileSync(
+    join(root, "slow.ts"),
+    `import { flow } from "hmz/flows";\nconsole.log("importing");\nawait new Promise((r) => setTimeout(r, 9_000));\nexport const slow = flow({}, async () => {});\n`,
+  );
+  const run = exec(["-f", "./slow.ts", "x"]);
+  await run.said("importing");
+  run.child.kill("SIGINT");
+  const { code, stderr } = await run.ended;
+  assert.equal(code, 130);
+  assert.doesNotMatch(stderr, /record:/);
+});
+
+test("output that is lost to a full disk is no success", { skip: !existsSync("/dev/full") }, async () => {
+  const argv = ["-f", "odd:says", "-a", "builder=native/scripted/script.json", "x"];
+  for (const json of [[], ["--json"]]) {
+    const { code, stderr } = await exec([...argv, ...json], {}, "/dev/full").ended;
+    assert.equal(code, 1);
+    assert.match(stderr, /a part of the output could not be written/);
+  }
 });

@@ -19,6 +19,7 @@ import {
   EnvUnavailable,
   HarnessError,
   HarnessMissing,
+  HarnessUnrecoverable,
   SessionError,
   UnsupportedOperation,
 } from "../../flows/errors.ts";
@@ -32,6 +33,7 @@ import { diedAtStart, isLost } from "./failure.ts";
 import type { Fields } from "./fields.ts";
 import { launchOf, type Conversation, type Launch } from "./launch.ts";
 import { findClaude, notInstalled } from "./program.ts";
+import { lodged, type Lodging } from "./skills.ts";
 import { answerMcp } from "./tools.ts";
 import { Turn, type Limits } from "./turn.ts";
 import { Meter } from "./usage.ts";
@@ -66,6 +68,11 @@ export function claudeDriver(options: ClaudeOptions): AgentDriver {
     provider: options.provider,
     serves: new Set(HARNESSES.claude.needs),
     forks: HARNESSES.claude.forks,
+    shelves: false,
+    async check() {
+      if (options.program === undefined)
+        await findClaude(claudeEnvironment(options.env ?? process.env, { root: false }));
+    },
     open(opening) {
       const session = new ClaudeSession(options, opening, () => sessions.delete(session));
       sessions.add(session);
@@ -95,6 +102,7 @@ class ClaudeSession implements SessionDriver {
   #bypassRefused = false;
   /** What the process spent between turns, where it woke by itself: told with the next turn. */
   #owed: Spend[] = [];
+  #lodging: Promise<Lodging> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: ClaudeOptions, opening: Opening, closed: () => void) {
@@ -172,12 +180,28 @@ class ClaudeSession implements SessionDriver {
       await turn.outcome.catch(() => {});
     }
     await client?.leave(this.#limits.leave);
+    const lodging = await this.#lodging?.catch(() => undefined);
+    await lodging?.remove();
+  }
+
+  /** Where the session's skills are; made by its first turn. */
+  async #skills(): Promise<string | undefined> {
+    const { skills } = this.#opening;
+    if (skills.length === 0) return undefined;
+    this.#lodging ??= lodged(skills).catch((error: unknown) => {
+      this.#lodging = undefined;
+      const said = error instanceof Error ? error.message : String(error);
+      throw new HarnessUnrecoverable(`claude: its skills cannot be lodged: ${said}`, { cause: error });
+    });
+    return (await this.#lodging).directory;
   }
 
   /** Starts the process, unless one that can take the turn as it is already runs. */
   async #start(setup: TurnSetup, goal: boolean): Promise<void> {
     const { model, effort } = this.#options;
-    const launch = launchOf({ model, effort, permission: this.#opening.permission, setup, goal });
+    const skills = await this.#skills();
+    this.#refuseClosed();
+    const launch = launchOf({ model, effort, permission: this.#opening.permission, setup, skills, goal });
     const running = this.#client;
     if (running !== undefined && running.over === undefined && this.#launch?.key === launch.key) return;
     this.#client = undefined;

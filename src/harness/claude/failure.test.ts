@@ -12,6 +12,7 @@ import {
   HarnessUnrecoverable,
   ModelUnavailable,
 } from "../../flows/errors.ts";
+import { spentQuota } from "../../engine/quota.ts";
 import { diedAtStart, diedInTurn, succeeded, turnFailure } from "./failure.ts";
 import { parseMessage, type WireResult } from "./protocol.ts";
 
@@ -21,8 +22,13 @@ function result(members: Readonly<Record<string, unknown>>): WireResult {
   return parsed;
 }
 
-const fail = (members: Readonly<Record<string, unknown>>, error = "", resetsAt = 0): HarnessError =>
-  turnFailure({ result: result(members), error, resetsAt });
+const fail = (
+  members: Readonly<Record<string, unknown>>,
+  error = "",
+  resetsAt = 0,
+  rateLimitType = "five_hour",
+): HarnessError =>
+  turnFailure({ result: result(members), error, limit: resetsAt > 0 ? { resetsAt, rateLimitType } : undefined });
 
 test("fields say what failed, whatever the words are", () => {
   const cases: readonly (readonly [Readonly<Record<string, unknown>>, string, typeof HarnessError])[] = [
@@ -70,7 +76,7 @@ test("a limit says when it ends", () => {
 });
 
 test("a process that died", () => {
-  const heard = { result: undefined, error: "", resetsAt: 0 };
+  const heard = { result: undefined, error: "" };
   assert.ok(diedInTurn({ code: null, signal: "SIGKILL", stderr: "" }, heard) instanceof HarnessKilled);
   assert.ok(diedInTurn({ code: 137, signal: null, stderr: "" }, heard) instanceof HarnessKilled);
   assert.ok(diedInTurn({ code: 1, signal: null, stderr: "401 unauthorized" }, heard) instanceof HarnessRefused);
@@ -88,4 +94,18 @@ test("what is no success", () => {
   assert.equal(succeeded(result({ ...fine, terminal_reason: "aborted_tools" })), false);
   assert.equal(succeeded(result({ ...fine, stop_reason: "max_tokens" })), false);
   assert.equal(succeeded(result({ ...fine, stop_reason: "tool_use", structured_output: {} })), true);
+});
+
+test("a quota that is spent is told from a rate limit that passes", () => {
+  const spent = (...heard: Parameters<typeof fail>) => spentQuota(fail(...heard));
+  assert.equal(spent({ api_error_status: 429, result: "slow down" }, "rate_limit"), undefined);
+  assert.equal(spent({ api_error_status: 529, result: "no" }, "overloaded"), undefined);
+  assert.deepEqual(spent({ api_error_status: 429, result: "no" }, "rate_limit", 1_800_000_000), {
+    resetsAt: 1_800_000_000_000,
+    ofModel: false,
+  });
+  assert.equal(spent({ result: "no" }, "rate_limit", 1_800_000_000, "seven_day_opus")?.ofModel, true);
+  for (const told of ["Credit balance is too low", "You've hit your limit · resets 1pm (Asia/Seoul)"]) {
+    assert.deepEqual(spent({ result: told }, "rate_limit"), { ofModel: false }, told);
+  }
 });

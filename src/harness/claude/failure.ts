@@ -13,6 +13,7 @@ import {
   HarnessUnrecoverable,
   ModelUnavailable,
 } from "../../flows/errors.ts";
+import { quotaSpent, type SpentQuota } from "../../engine/quota.ts";
 import type { WireResult } from "./protocol.ts";
 
 type Leaf = new (message: string, options?: ErrorOptions) => HarnessError;
@@ -29,8 +30,15 @@ export interface Heard {
   readonly result?: WireResult | undefined;
   /** `error` of the last message that stands for a failed model call. */
   readonly error: string;
-  /** Unix seconds; 0 where no limit was told. */
+  /** The limit of the account that the CLI said was reached; `undefined` where it said none. */
+  readonly limit?: WireLimit | undefined;
+}
+
+/** `resetsAt` in Unix seconds, 0 where it is not known. */
+interface WireLimit {
   readonly resetsAt: number;
+  /** Such as `five_hour`, `seven_day`, `seven_day_opus`. */
+  readonly rateLimitType: string;
 }
 
 const BY_ERROR: Readonly<Record<string, Leaf>> = {
@@ -83,11 +91,30 @@ export function aborted(result: WireResult): boolean {
 const UNFINISHED = new Set(["max_tokens", "model_context_window_exceeded", "pause_turn", "tool_deferred", "tool_use"]);
 
 /** The error of a turn that ended with a result that is no success. */
-export function turnFailure({ result, error, resetsAt }: Heard): HarnessError {
+export function turnFailure(heard: Heard): HarnessError {
+  const { result, error, limit } = heard;
   const said = (result?.result || result?.errors.join("; ") || error || result?.subtype || "no reason given").trim();
   const leaf = byFields(result, error) ?? byWords(said) ?? HarnessUnrecoverable;
   if (leaf === HarnessUnrecoverable && result !== undefined && said === "") return new leaf(message(result.subtype));
-  return new leaf(message(leaf === HarnessThrottled && resetsAt > 0 ? `${said} (${resetTime(resetsAt)})` : said));
+  if (leaf !== HarnessThrottled) return new leaf(message(said));
+  const resetsAt = limit?.resetsAt ?? 0;
+  const throttled = new HarnessThrottled(message(resetsAt > 0 ? `${said} (${resetTime(resetsAt)})` : said));
+  return isSpent(heard, said) ? quotaSpent(throttled, quotaOf(limit)) : throttled;
+}
+
+/** Whether what throttles is a quota that is spent: a rate limit and an overload pass in moments. */
+function isSpent({ result, error, limit }: Heard, said: string): boolean {
+  if (limit !== undefined || error === "billing_error" || result?.api_error === "usage_limit_reached") return true;
+  return result?.api_error_status === 402 || SPENT.test(said);
+}
+
+const SPENT = /quota|insufficient (?:balance|credit)|credit balance is too low|usage limit|hit your .*limit/i;
+
+function quotaOf(limit: WireLimit | undefined): SpentQuota {
+  return {
+    ...(limit !== undefined && limit.resetsAt > 0 ? { resetsAt: limit.resetsAt * 1_000 } : {}),
+    ofModel: /opus|sonnet|haiku/.test(limit?.rateLimitType ?? ""),
+  };
 }
 
 function byFields(result: WireResult | undefined, error: string): Leaf | undefined {

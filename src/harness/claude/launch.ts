@@ -19,6 +19,8 @@ export interface LaunchOptions {
   readonly effort: string;
   readonly permission: Permission;
   readonly setup: TurnSetup;
+  /** Where the skills of the session are lodged; left out where it has none. */
+  readonly skills?: string | undefined;
   /** Whether the turn is one of `/goal`, which runs on the CLI's own hooks. */
   readonly goal: boolean;
 }
@@ -34,7 +36,7 @@ export interface Launch {
 /** Seconds that the CLI waits for a hook. */
 const HOOK_SECONDS = 900;
 
-export function launchOf({ model, effort, permission, setup, goal }: LaunchOptions): Launch {
+export function launchOf({ model, effort, permission, setup, skills, goal }: LaunchOptions): Launch {
   const mode = modeOf(permission, setup);
   const gates = setup.hung.has("pre_tool_use");
   const offers = setup.tools.length > 0;
@@ -42,6 +44,7 @@ export function launchOf({ model, effort, permission, setup, goal }: LaunchOptio
   const rest = [
     ...(model === "" ? [] : ["--model", model]),
     ...(effort === "" || effort === "auto" ? [] : ["--effort", effort === "ultracode" ? "xhigh" : effort]),
+    ...(skills === undefined ? [] : ["--add-dir", skills]),
     "--permission-mode",
     mode,
     "--permission-prompt-tool",

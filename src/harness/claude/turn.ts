@@ -64,7 +64,8 @@ export class Turn implements Listener {
   #reject: (error: unknown) => void = () => {};
   #result: WireResult | undefined;
   #error = "";
-  #resetsAt = 0;
+  /** The limit of the account that was reached. */
+  #limit: Heard["limit"];
   /** Why the turn is being ended before its time. */
   #cutBy: { readonly reason: unknown } | undefined;
   #over = false;
@@ -156,7 +157,7 @@ export class Turn implements Listener {
       case "background_tasks_changed":
         return this.#tasksEnded([...this.#tasks].filter((task) => !message.task_ids.includes(task)));
       case "rate_limit_event":
-        if (message.status === "rejected") this.#resetsAt = message.resetsAt;
+        if (message.status === "rejected") this.#limit = message;
         return;
       case "notification":
         return this.#hear(this.#options.host.notification(message.text));
@@ -406,7 +407,7 @@ export class Turn implements Listener {
   }
 
   #heard(): Heard {
-    return { result: this.#result, error: this.#error, resetsAt: this.#resetsAt };
+    return { result: this.#result, error: this.#error, limit: this.#limit };
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { listSkillFiles } from "../skills.ts";
 import { boundedOutput } from "./bounded-output.ts";
 import { globPattern } from "./glob.ts";
 import { lookingAt, lookUp, words } from "./lookup.ts";
@@ -17,8 +18,14 @@ export const listTool = loopTool({
     glob: z.string().min(1).optional().describe("such as *.ts, or src/**/*.{ts,tsx} from the directory"),
   }),
   needs: "read",
+  readsSkills: true,
   subject: "path",
-  async run({ path = ".", glob }, { place, reach, signal }) {
+  async run({ path = ".", glob }, { place, reach, skills, signal }) {
+    const skill = glob === undefined ? await skills.find(reach.resolve(path)) : undefined;
+    if (skill) {
+      if (!skill.directory) throw new Error(`${path} is not a directory`);
+      return bounded(await listSkillFiles(skill));
+    }
     const absolute = await reach.toRead(path);
     if (!(await place.machine.isDirectory(absolute))) throw new Error(`${path} is not a directory`);
     if (glob === undefined) {

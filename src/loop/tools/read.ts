@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readSkillFile } from "../skills.ts";
 import { decodeText } from "./text-file.ts";
 import { loopTool } from "./tool.ts";
 
@@ -17,11 +18,16 @@ export const readTool = loopTool({
     limit: z.int().min(1).max(MOST_LINES).optional().describe("how many lines to read"),
   }),
   needs: "read",
+  readsSkills: true,
   subject: "path",
-  async run({ path, offset = 1, limit = MOST_LINES }, { place, reach }) {
-    const absolute = await reach.toRead(path);
-    if (await place.machine.isDirectory(absolute)) throw new Error(`${path} is a directory: look into it with list`);
-    const text = decodeText(await place.machine.read(absolute), path).replace(/^\uFEFF/, "");
+  async run({ path, offset = 1, limit = MOST_LINES }, { place, reach, skills }) {
+    const skill = await skills.find(reach.resolve(path));
+    const absolute = skill?.path ?? (await reach.toRead(path));
+    if (skill?.directory ?? (await place.machine.isDirectory(absolute))) {
+      throw new Error(`${path} is a directory: look into it with list`);
+    }
+    const bytes = await (skill ? readSkillFile(skill) : place.machine.read(absolute));
+    const text = decodeText(bytes, path).replace(/^\uFEFF/, "");
     if (text === "") return "(the file is empty)";
     const lines = text.replace(/\r?\n$/, "").split(/\r?\n/);
     if (offset > lines.length) {

@@ -1,10 +1,11 @@
 /** The tools that a turn has: the loop's own, as far as its permission goes, and the flow's. */
 
 import { jsonSchema, tool, type JSONSchema7, type ToolSet } from "ai";
-import type { Place, OfferedTool } from "../../engine/ports.ts";
+import type { ToolOutcome } from "../../engine/around.ts";
+import { interruptible } from "../../engine/interruptible.ts";
+import type { Place, OfferedTool, Skill } from "../../engine/ports.ts";
 import type { Permission } from "../../flows/permission.ts";
-import type { ToolOutcome } from "../callbacks.ts";
-import { interruptible } from "../interruptible.ts";
+import { SkillFiles } from "../skills.ts";
 import { editTool } from "./edit.ts";
 import { listTool } from "./list.ts";
 import { Reach } from "./reach.ts";
@@ -23,16 +24,19 @@ export class Toolbox {
   readonly offered: ToolSet;
   readonly #place: Place;
   readonly #reach: Reach;
+  readonly #skills: SkillFiles;
   readonly #own: ReadonlyMap<string, LoopTool>;
   readonly #flows: ReadonlyMap<string, OfferedTool>;
 
   /** A tool of the flow's with the name of one of the loop's own stands in its place. */
-  constructor(place: Place, permission: Permission, offered: readonly OfferedTool[]) {
+  constructor(place: Place, permission: Permission, offered: readonly OfferedTool[], skills: readonly Skill[] = []) {
     this.#place = place;
     this.#reach = new Reach(place, permission);
+    this.#skills = new SkillFiles(skills);
     this.#flows = new Map(offered.map((tool) => [tool.name, tool]));
-    const own = OWN.filter(({ name, needs }) => {
-      const allowed = needs === "all" ? permission.local === "all" : permission.local !== "none";
+    const own = OWN.filter(({ name, needs, readsSkills }) => {
+      const { local } = permission;
+      const allowed = needs === "all" ? local === "all" : local !== "none" || (readsSkills && !this.#skills.none);
       return allowed && !this.#flows.has(name);
     });
     this.#own = new Map(own.map((tool) => [tool.name, tool]));
@@ -86,7 +90,12 @@ export class Toolbox {
       return { text: `there is no tool ${name}: the tools are ${this.names.join(", ") || "none"}`, failed: true };
     }
     try {
-      const text = await own.run(own.takes.parse(input), { place: this.#place, reach: this.#reach, signal });
+      const text = await own.run(own.takes.parse(input), {
+        place: this.#place,
+        reach: this.#reach,
+        skills: this.#skills,
+        signal,
+      });
       return { text, failed: false };
     } catch (error) {
       signal.throwIfAborted();

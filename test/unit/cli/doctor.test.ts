@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { HARNESS_NAMES } from "../../../src/flows/harness.ts";
-import { DRIVEN } from "../../../src/sdk/doctor.ts";
-import { openAgent } from "../../../src/sdk/drivers.ts";
+import { DRIVEN, openAgent } from "../../../src/sdk/drivers.ts";
 import { fresh, typed } from "./in-process.ts";
 
 interface Found {
@@ -87,5 +86,19 @@ test("the doctor knows which harnesses this release drives", async () => {
       (error: Error) => !error.message.includes("does not drive"),
     );
     assert.equal(DRIVEN.includes(harness), driven, harness);
+  }
+});
+
+test("a home that cannot be made is missing: a file, and what the kernel keeps", async () => {
+  const cwd = fresh();
+  writeFileSync(join(cwd, "file"), "");
+  for (const home of [
+    join(cwd, "file"),
+    join(cwd, "file/under"),
+    ...(existsSync("/proc/self") ? ["/proc/nope"] : []),
+  ]) {
+    const { status, found } = await findings(cwd, { HUMANIZE_HOME: home });
+    assert.equal(found.get("home")?.state, "missing", home);
+    assert.equal(status, 1);
   }
 });

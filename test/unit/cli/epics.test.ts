@@ -91,7 +91,10 @@ test("a name that means none, or two, is refused", async () => {
   const cwd = fresh();
   for (const epic of [epicIn(cwd), epicIn(cwd)]) epic.end({ how: "done", usage });
   assert.match((await typed(["epics", "nothing"], { cwd })).stderr, /no epic is called 'nothing': see hmz epics/);
-  assert.match((await typed(["epics", "2"], { cwd })).stderr, /'2' means 2 epics: /);
+  assert.match(
+    (await typed(["epics", "2"], { cwd })).stderr,
+    /'2' means 2 epics: say more of its name\n {2}2\S+\n {2}2\S+\n$/,
+  );
 });
 
 test("a directory that is no epic is not listed, and one with an empty record is left unfinished", async () => {
@@ -103,4 +106,70 @@ test("a directory that is no epic is not listed, and one with an empty record is
   const { stdout } = await typed(["epics"], { cwd });
   assert.match(stdout, /^20260102T000000\.000Z-bbbbbb {2}left unfinished\n$/);
   assert.match((await typed(["epics", "show"], { cwd })).stdout, /began {6}2026-01-02T00:00:00\.000Z/);
+});
+
+test("a name that means many lists five of them, one a line; an empty one means none", async () => {
+  const cwd = fresh();
+  for (let count = 0; count < 7; count += 1) epicIn(cwd).end({ how: "done", usage });
+  const { status, stderr } = await typed(["epics", "show", "2"], { cwd });
+  assert.equal(status, 2);
+  assert.match(stderr, /^hmz epics: error: '2' means 7 epics: .*\n(?: {2}2\S+\n){5} {2}and 2 more\n$/);
+  for (const argv of [
+    ["epics", "show", ""],
+    ["epics", ""],
+  ]) {
+    const empty = await typed(argv, { cwd });
+    assert.equal(empty.status, 2);
+    assert.match(empty.stderr, /hmz epics: error: the name of an epic is not empty/);
+  }
+});
+
+for (const most of ["-1", "1.5", "many", "", "1e3"]) {
+  test(`--most ${JSON.stringify(most)} is told what it takes`, async () => {
+    const { status, stderr } = await typed(["epics", "--most", most]);
+    assert.equal(status, 2);
+    assert.ok(stderr.endsWith(`error: --most takes a whole number, 0 for all; '${most}' is none\n`), stderr);
+  });
+}
+
+test("a home that is a file is said, and not read as one without epics", async () => {
+  const cwd = fresh();
+  const file = join(cwd, "file");
+  writeFileSync(file, "");
+  mkdirSync(join(cwd, "half"));
+  writeFileSync(join(cwd, "half/epics"), "");
+  for (const [home, said] of [
+    [file, file],
+    [join(cwd, "half"), join(cwd, "half/epics")],
+  ] as const) {
+    for (const argv of [["epics"], ["epics", "--all"], ["epics", "show"], ["epics", "abc"]]) {
+      assert.deepEqual(await typed(argv, { cwd, env: { HUMANIZE_HOME: home } }), {
+        status: 2,
+        stdout: "",
+        stderr: `hmz epics: error: ${said} is a file, not a directory\n`,
+      });
+    }
+  }
+});
+
+test("turns are shown under the call that they were taken in, and an agent that was handed on is not called idle", async () => {
+  const cwd = fresh();
+  const epic = epicIn(cwd);
+  epic.record({ kind: "called", at: 2, call: 1, under: 0, flow: "plan:plan", task: "think" });
+  for (let number = 1; number <= 3; number += 1) {
+    const turn = { at: 3, cli: "claude", model: "opus", session: "s1", turn: number } as const;
+    const of = { ...turn, agent: number < 3 ? "a" : "b", call: 1 };
+    epic.record({ ...of, kind: "begins", text: "x", conversation: 1 });
+    epic.record({ ...of, kind: "result", text: "ok", tokens: { opus: 100 }, spent: { output: 100 }, cost: 0.5 });
+    epic.record({ ...of, kind: "ends", text: "", seconds: 2 });
+  }
+  epic.record({ kind: "returned", at: 9, call: 1, flow: "plan:plan", how: "done" });
+  epic.end({ how: "done", usage });
+  const { stdout } = await typed(["epics", "show"], { cwd });
+  assert.match(
+    stdout,
+    /^ {2}plan:plan done 7s think\n {4}a: 2 turns, 200 output tokens, \$1\.00, 4s\n {4}b: 1 turn, 100 output tokens, \$0\.50, 2s$/m,
+  );
+  assert.match(stdout, /^ {2}builder {2}claude@work\/opus:high {2}no turn in this flow itself$/m);
+  assert.doesNotMatch(stdout, /no turn$/m);
 });

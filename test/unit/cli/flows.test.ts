@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fresh, typed } from "./in-process.ts";
@@ -37,7 +37,7 @@ test("a flow is shown whole, with a command that runs it", async () => {
   const { status, stdout } = await typed(["flows", "show", "kernel"], { cwd });
   assert.equal(status, 0);
   assert.equal(
-    stdout,
+    stdout.replace(/^ {2}\/\S*\/bin\/hmz\.js /m, "  hmz "),
     `kernel
 Writes a kernel.
 
@@ -105,7 +105,46 @@ test("--json is one object a line", async () => {
 test("a flow that nobody has is refused", async () => {
   const { status, stderr } = await typed(["flows", "show", "no-such-flow"]);
   assert.equal(status, 2);
-  assert.equal(stderr, "hmz flows: error: no-such-flow: no flow is called 'no-such-flow'\n");
+  assert.equal(stderr, "hmz flows: error: no-such-flow: no flow is called 'no-such-flow'; hmz flows lists them\n");
   assert.equal((await typed(["flows", "show"])).status, 2);
   assert.equal((await typed(["flows", "one", "two"])).status, 2);
 });
+
+test("a flow whose name was written wrong: the nearest one is said, of the package and of the project", async () => {
+  const cwd = withFlow("kernel.ts", KERNEL);
+  for (const [name, near] of [
+    ["chta", "chat"],
+    ["ralf_loop", "ralph_loop"],
+    ["kernle", "kernel"],
+    ["@local/kernl", "@local/kernel"],
+  ] as const) {
+    const { status, stderr } = await typed(["flows", name], { cwd });
+    assert.equal(status, 2);
+    assert.ok(stderr.endsWith(`; did you mean '${near}'? hmz flows lists them\n`), stderr);
+  }
+  assert.doesNotMatch((await typed(["flows", "./chta"], { cwd })).stderr, /mean|lists/);
+});
+
+for (const [what, make] of [
+  [".hmz", (cwd: string) => writeFileSync(join(cwd, ".hmz"), "")],
+  [
+    ".hmz/flows",
+    (cwd: string) => {
+      mkdirSync(join(cwd, ".hmz"));
+      writeFileSync(join(cwd, ".hmz/flows"), "");
+    },
+  ],
+  [".hmz", (cwd: string) => symlinkSync(".hmz", join(cwd, ".hmz"))],
+] as const) {
+  test(`${what} that cannot be read is said beside the list`, async () => {
+    const cwd = fresh();
+    make(cwd);
+    const { status, stdout, stderr } = await typed(["flows"], { cwd });
+    assert.equal(status, 0);
+    assert.match(stdout, /^chat /m);
+    assert.match(
+      stderr,
+      /^hmz flows: no flow of local is listed: \S*\/\.hmz\S* (?:is a file, not a directory|cannot be read: .*)\n$/,
+    );
+  });
+}

@@ -57,3 +57,27 @@ for (const command of COMMANDS) {
     );
   });
 }
+
+for (const [argv, near] of [
+  [["flow"], "flows"],
+  [["exce"], "exec"],
+  [["help", "epic"], "epics"],
+  [["--hepl"], "--help"],
+  [["exec", "--agent", "x"], "--agents"],
+  [["epics", "--mots", "3"], "--most"],
+  [["flows", "--jsno"], "--json"],
+  [["new", "--lnk"], "--link"],
+] as const) {
+  test(`hmz ${argv.join(" ")}: the nearest is said`, async () => {
+    const { status, stderr } = await typed(argv);
+    assert.equal(status, 2);
+    assert.ok(stderr.endsWith(`; did you mean '${near}'?\n`), stderr);
+  });
+}
+
+test("an option whose value is another option says that it needs one", async () => {
+  assert.match(
+    (await typed(["epics", "--most", "--json"])).stderr,
+    /error: --most needs a value; one that starts with a/,
+  );
+});

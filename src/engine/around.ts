@@ -1,10 +1,8 @@
-/**
- * The seams around a model call and around a tool call. The lists are the role's, each of their functions already bound
- * to the context and the session of the call by whoever opened the session.
- */
+/** The seams around a model call and around a tool call, for a driver in this process. */
 
 import { interruptible } from "./interruptible.ts";
-import type { Callbacks, ModelCall, ModelRequest, ModelResponse, ToolCall } from "../flows/callbacks.ts";
+import type { ModelRequest, ModelResponse, ToolCall } from "../flows/callbacks.ts";
+import type { BoundCallbacks } from "./callbacks.ts";
 
 /** What came of a model call: the model's own answer, or a response that a callback put in its place. */
 export type Modelled<T> =
@@ -13,7 +11,7 @@ export type Modelled<T> =
 
 /** Calls the model between its callbacks. `view` is an answer as the callbacks are shown it. */
 export async function aroundModel<T>(options: {
-  readonly callbacks: Callbacks;
+  readonly callbacks: BoundCallbacks;
   readonly request: ModelRequest;
   readonly call: (request: ModelRequest) => Promise<T>;
   readonly view: (answer: T) => ModelResponse;
@@ -23,7 +21,7 @@ export async function aroundModel<T>(options: {
   let { request } = options;
   let outcome: Modelled<T> | undefined;
   for (const before of callbacks.beforeModel ?? []) {
-    const said = await answerOf(() => before({ request } as ModelCall), signal);
+    const said = await answerOf(() => before({ request }), signal);
     if (said === undefined) continue;
     if ("request" in said) request = said.request;
     else outcome = { by: "callback", response: said };
@@ -32,7 +30,7 @@ export async function aroundModel<T>(options: {
   outcome ??= { by: "model", answer: await call(request) };
   for (const after of callbacks.afterModel ?? []) {
     const response = outcome.by === "model" ? view(outcome.answer) : outcome.response;
-    const said = await answerOf(() => after({ request, response } as ModelCall & { response: ModelResponse }), signal);
+    const said = await answerOf(() => after({ request, response }), signal);
     if (said !== undefined) return { by: "callback", response: said };
   }
   return outcome;
@@ -40,7 +38,7 @@ export async function aroundModel<T>(options: {
 
 /** Runs a tool between its callbacks. */
 export async function aroundTool(options: {
-  readonly callbacks: Callbacks;
+  readonly callbacks: BoundCallbacks;
   readonly use: Pick<ToolCall, "id" | "tool" | "input" | "messages">;
   readonly run: () => Promise<ToolOutcome>;
   readonly signal: AbortSignal;
@@ -48,7 +46,7 @@ export async function aroundTool(options: {
   const { callbacks, use, run, signal } = options;
   let outcome: ToolOutcome | undefined;
   for (const before of callbacks.beforeTool ?? []) {
-    const said = await answerOf(() => before(use as ToolCall), signal);
+    const said = await answerOf(() => before(use), signal);
     if (said === undefined) continue;
     outcome = { text: asText(said), failed: false };
     break;
@@ -56,7 +54,7 @@ export async function aroundTool(options: {
   outcome ??= await run();
   const { text: result } = outcome;
   for (const after of callbacks.afterTool ?? []) {
-    const said = await answerOf(() => after({ ...use, result } as ToolCall & { result: unknown }), signal);
+    const said = await answerOf(() => after({ ...use, result }), signal);
     if (said !== undefined) return { text: asText(said), failed: outcome.failed };
   }
   return outcome;
