@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { spawnSync } from "node:child_process";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { Extractor, ExtractorConfig, ExtractorLogLevel } from "@microsoft/api-extractor";
+import { readDeclarations } from "./declarations.js";
 import { filled } from "./examples.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -97,46 +97,8 @@ async function reference({ room, module, about, errors = false }) {
 
 function modelOf(room) {
   const json = join(temp, `${room}.api.json`);
-  const declarations = join(root, "dist", room, "index.d.ts");
-  const config = ExtractorConfig.prepare({
-    configObject: {
-      projectFolder: root,
-      mainEntryPointFilePath: declarations,
-      compiler: {
-        overrideTsconfig: {
-          compilerOptions: {
-            module: "nodenext",
-            moduleResolution: "nodenext",
-            target: "es2023",
-            lib: ["es2023", "esnext.disposable"],
-            types: ["node"],
-            strict: true,
-            skipLibCheck: true,
-          },
-          files: [declarations],
-        },
-      },
-      apiReport: { enabled: false },
-      docModel: { enabled: true, apiJsonFilePath: json, includeForgottenExports: true },
-      dtsRollup: { enabled: false },
-      tsdocMetadata: { enabled: false },
-      newlineKind: "lf",
-      messages: {
-        extractorMessageReporting: { default: { logLevel: ExtractorLogLevel.None } },
-        tsdocMessageReporting: { default: { logLevel: ExtractorLogLevel.None } },
-        compilerMessageReporting: { default: { logLevel: ExtractorLogLevel.Error } },
-      },
-    },
-    configObjectFullPath: undefined,
-    packageJsonFullPath: join(root, "package.json"),
-  });
-  const result = Extractor.invoke(config, {
-    localBuild: true,
-    showVerboseMessages: false,
-    messageCallback: (message) => {
-      message.handled = message.logLevel !== ExtractorLogLevel.Error;
-    },
-  });
+  const docModel = { enabled: true, apiJsonFilePath: json, includeForgottenExports: true };
+  const result = readDeclarations(room, { docModel }, true);
   if (!result.succeeded) throw new Error(`the declarations of ${room} cannot be read: node scripts/build.js`);
   return JSON.parse(readFileSync(json, "utf8"));
 }

@@ -209,7 +209,7 @@ describe("a turn under a session that moves", () => {
 });
 
 describe("the order of events in a turn", () => {
-  it("is the seeds'", async () => {
+  it("is always the same", async () => {
     const heard: string[] = [];
     const recorder = {
       record: (event: RunEvent) => {

@@ -158,27 +158,16 @@ export type ViewOf<R> =
           : never;
 
 /** What a caller may give for a role. */
-type GivenFor<R> =
-  R extends OptionalRole<infer Inner>
-    ? GivenFor<Inner>
-    : R extends OutworlderRole
-      ? Outworlder
-      : R extends AgentRole<infer N>
-        ? Agent<N>
-        : R extends EnvRole<infer N> | LocalEnvRole<infer N>
-          ? Env<N>
-          : never;
+type GivenFor<R> = Exclude<ViewOf<R>, undefined>;
 
 /** Roles that a caller may leave out: optional ones, and those that the run fills. */
-type MayBeLeftOut<R> = R extends OptionalRole<never> | OptionalRole<AgentRole> | OptionalRole<EnvRole>
+type MayBeLeftOut<R> = R extends { readonly kind: "optional" }
   ? true
-  : R extends { readonly kind: "optional" }
+  : R extends OutworlderRole
     ? true
-    : R extends OutworlderRole
+    : R extends { readonly local: true }
       ? true
-      : R extends { readonly local: true }
-        ? true
-        : false;
+      : false;
 
 type LeftOut<Roles> = { [K in keyof Roles]: MayBeLeftOut<Roles[K]> extends true ? K : never }[keyof Roles];
 
