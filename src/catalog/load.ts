@@ -7,6 +7,7 @@
  * copy that runs: a flow needs no `node_modules`, and two copies of hmz would not know each other's runs.
  */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createHash } from "node:crypto";
 import { readFileSync, realpathSync } from "node:fs";
 import { registerHooks } from "node:module";
@@ -76,28 +77,35 @@ async function importUrl(url: string): Promise<Readonly<Record<string, unknown>>
   });
   const allowExit = refuseExit();
   try {
-    return (await Promise.race([import(url), late])) as Readonly<Record<string, unknown>>;
+    return (await Promise.race([importing.run(true, () => import(url)), late])) as Readonly<Record<string, unknown>>;
   } finally {
     clearTimeout(timer);
     allowExit();
   }
 }
 
-let importing = 0;
+/** Set where a module's own code runs as it is imported. */
+const importing = new AsyncLocalStorage<true>();
+let imports = 0;
 let exit: typeof process.exit | undefined;
 
-/** A module that ends the process as it is imported would end whoever only lists it. Returns what allows it again. */
+/**
+ * A module that ends the process as it is imported would end whoever only lists it. Whoever else ends the process, on a
+ * signal, still does. Returns what allows it again.
+ */
 function refuseExit(): () => void {
-  if (importing === 0) {
-    exit = process.exit.bind(process);
-    process.exit = () => {
-      throw new Error("it calls process.exit outside of its flows");
+  if (imports === 0) {
+    const allowed = process.exit.bind(process);
+    exit = allowed;
+    process.exit = (code) => {
+      if (importing.getStore()) throw new Error("it calls process.exit outside of its flows");
+      return allowed(code);
     };
   }
-  importing += 1;
+  imports += 1;
   return () => {
-    importing -= 1;
-    if (importing === 0 && exit) process.exit = exit;
+    imports -= 1;
+    if (imports === 0 && exit) process.exit = exit;
   };
 }
 
