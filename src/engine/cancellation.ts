@@ -1,10 +1,14 @@
 /** A cancellation that costs nothing until somebody listens: a call has one, a turn, a group. */
 
+type Listener = () => void;
+
 export class Cancellation {
   #cancelled = false;
   #reason: unknown;
   #why: (() => unknown) | undefined;
-  #listeners: Set<() => void> | undefined;
+  /** A turn's has one listener most of the time, and there may be thousands of turns at once. */
+  #only: Listener | undefined;
+  #listeners: Set<Listener> | undefined;
   #controller: AbortController | undefined;
 
   get cancelled(): boolean {
@@ -47,21 +51,27 @@ export class Cancellation {
     this.#cancelled = true;
     this.#reason = reason;
     this.#why = why;
+    const only = this.#only;
     const listeners = this.#listeners;
+    this.#only = undefined;
     this.#listeners = undefined;
+    only?.();
     if (listeners) for (const listener of listeners) listener();
     this.#controller?.abort(this.reason);
   }
 
   /** Calls `listener` once cancelled, at once where it is already. Returns what takes it back. */
-  on(listener: () => void): () => void {
+  on(listener: Listener): () => void {
     if (this.#cancelled) {
       listener();
       return nothing;
     }
-    this.#listeners ??= new Set();
-    this.#listeners.add(listener);
-    return () => this.#listeners?.delete(listener);
+    if (!this.#only && !this.#listeners) this.#only = listener;
+    else (this.#listeners ??= new Set()).add(listener);
+    return () => {
+      if (this.#only === listener) this.#only = undefined;
+      else this.#listeners?.delete(listener);
+    };
   }
 
   /** Is cancelled when another is. Returns what takes it back. */

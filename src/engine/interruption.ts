@@ -5,54 +5,74 @@ import type { Cancellation } from "./cancellation.ts";
 /** How long a harness is waited for once its turn was interrupted. */
 const INTERRUPT_MS = 30_000;
 
-/** A turn's waiting. One for each turn: a promise and a listener for each wait would cost more than the turn. */
+type Reject = (reason: unknown) => void;
+
+/** A turn's waiting. One for each turn, and next to nothing until it is cancelled: there may be thousands at once. */
 export class Interruption {
   readonly #cancellation: Cancellation;
-  readonly #release: () => void;
-  #gone: Promise<never> | undefined;
-  #giveUp: (reason: unknown) => void = () => {};
+  readonly #abandoned: Cancellation;
+  readonly #unlisten: () => void;
+  /** Rejects the wait for the harness; a turn has one at a time. */
+  #harness: Reject | undefined;
+  /** Rejects what is waited for no longer than until the turn is cancelled. */
+  #others: Set<Reject> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  readonly #stuck = new Promise<never>((_resolve, reject) => {
-    this.#giveUp = reject;
-  });
+  #unabandon: (() => void) | undefined;
 
-  /** @param abandoned Cancelled where nothing that unwinds is waited for any more. */
+  /** @param abandoned Cancelled, after the turn, where nothing that unwinds is waited for any more. */
   constructor(cancellation: Cancellation, abandoned: Cancellation) {
     this.#cancellation = cancellation;
-    // A turn that comes to its end leaves these to nobody.
-    this.#stuck.catch(() => {});
-    const unlisten = cancellation.on(() => {
-      this.#timer = setTimeout(() => this.#giveUp(cancellation.reason), INTERRUPT_MS);
-    });
-    const unabandon = abandoned.on(() => this.#giveUp(cancellation.reason));
-    this.#release = () => {
-      clearTimeout(this.#timer);
-      unlisten();
-      unabandon();
-    };
+    this.#abandoned = abandoned;
+    this.#unlisten = cancellation.on(() => this.#cancelled());
+  }
+
+  #cancelled(): void {
+    const { reason } = this.#cancellation;
+    for (const reject of this.#others ?? []) reject(reason);
+    const giveUp = (): void => this.#harness?.(reason);
+    this.#timer = setTimeout(giveUp, INTERRUPT_MS);
+    this.#unabandon = this.#abandoned.on(giveUp);
   }
 
   /** What a harness's work comes to. Once the turn is cancelled the harness is waited for, but not for ever. */
   async comesToRest<T>(work: Promise<T>): Promise<T> {
-    const done = await Promise.race([work, this.#stuck]);
+    const done = await new Promise<T>((resolve, reject) => {
+      this.#harness = reject;
+      work.then(resolve, reject);
+      if (this.#abandoned.cancelled) reject(this.#cancellation.reason);
+    });
+    this.#harness = undefined;
     this.#cancellation.throwIfCancelled();
     return done;
   }
 
   /** What work comes to, unless the turn is cancelled first: a hook that never answers holds no turn up. */
   unlessCancelled<T>(work: Promise<T>): Promise<T> {
-    if (!this.#gone) {
-      const cancelled = this.#cancellation;
-      this.#gone = new Promise<never>((_resolve, reject) => {
-        cancelled.on(() => reject(cancelled.reason));
-      });
-      this.#gone.catch(() => {});
-    }
-    return Promise.race([work, this.#gone]);
+    return new Promise<T>((resolve, reject) => {
+      if (this.#cancellation.cancelled) {
+        work.catch(() => {});
+        reject(this.#cancellation.reason);
+        return;
+      }
+      const others = (this.#others ??= new Set());
+      others.add(reject);
+      work.then(
+        (done) => {
+          others.delete(reject);
+          resolve(done);
+        },
+        (error: unknown) => {
+          others.delete(reject);
+          reject(error);
+        },
+      );
+    });
   }
 
   /** Listens no more. */
   end(): void {
-    this.#release();
+    this.#unlisten();
+    this.#unabandon?.();
+    clearTimeout(this.#timer);
   }
 }
