@@ -13,7 +13,7 @@ import {
   tool,
   z,
 } from "hmz/flows";
-import { definition, definitionOf } from "./definition.ts";
+import { declared, definition, definitionOf } from "./definition.ts";
 
 const noop = async () => undefined;
 const review = tool({ name: "review", about: "reads", call: () => "ok" });
@@ -297,4 +297,14 @@ describe("what a declaration comes to", () => {
     assert.equal(definitionOf({}), undefined);
     assert.throws(() => definition(noop as never), /this value is not a flow/);
   });
+});
+
+it("a flow that another one imports is named by its file, whatever copy of it was loaded", () => {
+  for (const [file, name] of [
+    ["file:///flows/debate/index.ts?hmz=3", "debate"],
+    ["/flows/debate.mts?hmz=12", "debate"],
+    ["file:///flows/debate/index.js", "debate"],
+  ] as const) {
+    assert.equal(declared({}, async () => {}, file).identity.ref, `${name}:${name}`);
+  }
 });
