@@ -6,6 +6,7 @@ import { z } from "zod";
 import { agent, flow } from "hmz/flows";
 import { startRun } from "../src/engine/run.ts";
 import { instantSetup } from "./instant.ts";
+import { answering, usage } from "./mock-model.ts";
 import { paired, report } from "./measure.ts";
 
 const callee = flow({ agents: { worker: agent() } }, async (task) => task);
@@ -52,20 +53,6 @@ async function sketch(count: number): Promise<void> {
     records.length = 0;
   }
 }
-
-const usage = {
-  inputTokens: { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined },
-  outputTokens: { total: 5, text: 5, reasoning: undefined },
-};
-
-const answering = new MockLanguageModelV4({
-  doGenerate: async () => ({
-    content: [{ type: "text", text: "done" }],
-    finishReason: { unified: "stop", raw: undefined },
-    usage,
-    warnings: [],
-  }),
-});
 
 const worker = tool({
   inputSchema: z.object({ task: z.string() }),

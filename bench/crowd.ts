@@ -6,11 +6,11 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { generateText } from "ai";
-import { MockLanguageModelV4 } from "ai/test";
 import { agent, flow, type Session } from "hmz/flows";
 import { startRun } from "../src/engine/run.ts";
 import { instantSetup } from "./instant.ts";
 import { report, summary } from "./measure.ts";
+import { answering } from "./mock-model.ts";
 
 const TURNS = 10;
 const ROUNDS = 3;
@@ -86,22 +86,10 @@ async function sketch(sessions: number): Promise<void> {
   );
 }
 
-const model = new MockLanguageModelV4({
-  doGenerate: async () => ({
-    content: [{ type: "text", text: "done" }],
-    finishReason: { unified: "stop", raw: undefined },
-    usage: {
-      inputTokens: { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined },
-      outputTokens: { total: 5, text: 5, reasoning: undefined },
-    },
-    warnings: [],
-  }),
-});
-
 async function peer(sessions: number): Promise<void> {
   await Promise.all(
     Array.from({ length: sessions }, async () => {
-      for (let turn = 0; turn < TURNS; turn++) await generateText({ model, prompt: "go" });
+      for (let turn = 0; turn < TURNS; turn++) await generateText({ model: answering, prompt: "go" });
     }),
   );
 }

@@ -1,6 +1,6 @@
 /**
  * `hmz --version`, and `hmz exec` to the first byte that a CLI receives, as whole processes. Floor: `node -e 0`; peer:
- * `codex`-like CLIs are other programs' business, so the peer is the AI SDK being imported, which such a CLI begins with.
+ * importing the AI SDK, which is where an orchestrator written over it begins.
  */
 
 import { spawn } from "node:child_process";

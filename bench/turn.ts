@@ -1,11 +1,11 @@
 /** One turn of a fake agent: five budgets deep, two hooks, a recorder on. Floor: a plain sketch; peer: AI SDK 7. */
 
 import { generateText } from "ai";
-import { MockLanguageModelV4 } from "ai/test";
 import { agent, type Flow, flow } from "hmz/flows";
 import { startRun } from "../src/engine/run.ts";
 import { instantSetup } from "./instant.ts";
 import { paired, report } from "./measure.ts";
+import { answering } from "./mock-model.ts";
 
 const DEEP = 5;
 
@@ -26,17 +26,6 @@ const deep: Flow = flow({ agents: { builder: agent() } }, async (left, { agents:
 }) as unknown as Flow;
 
 async function measured(): Promise<void> {
-  const model = new MockLanguageModelV4({
-    doGenerate: async () => ({
-      content: [{ type: "text", text: "done" }],
-      finishReason: { unified: "stop", raw: undefined },
-      usage: {
-        inputTokens: { total: 10, noCache: 10, cacheRead: undefined, cacheWrite: undefined },
-        outputTokens: { total: 5, text: 5, reasoning: undefined },
-      },
-      warnings: [],
-    }),
-  });
   const figures = await paired([
     { name: "hmz: a turn, 5 budgets deep, 2 hooks, recorded", count: 20_000, run: (count) => turns(count) },
     { name: "floor: a plain async sketch of the same", count: 20_000, run: sketch },
@@ -44,7 +33,7 @@ async function measured(): Promise<void> {
       name: "peer: AI SDK 7 generateText, a mock model",
       count: 500,
       run: async (count) => {
-        for (let turn = 0; turn < count; turn++) await generateText({ model, prompt: "go" });
+        for (let turn = 0; turn < count; turn++) await generateText({ model: answering, prompt: "go" });
       },
     },
   ]);

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +21,7 @@ import {
   ParamsError,
   z,
 } from "../flows/index.ts";
+import { machineDir } from "../home/paths.ts";
 import { Hmz } from "./hmz.ts";
 import { Refused } from "./refused.ts";
 import type { Run } from "./run.ts";
@@ -30,7 +33,7 @@ const bin = join(root, "bin");
 mkdirSync(bin);
 writeFileSync(join(bin, "claude"), "#!/bin/sh\n", { mode: 0o755 });
 writeFileSync(join(root, "a.json"), JSON.stringify({ scenes: [{ steps: [{ say: "said" }] }] }));
-const variables = { ...process.env, PATH: `${bin}:${process.env["PATH"]}`, OPENAI_API_KEY: "none" };
+const variables = { ...process.env, PATH: `${bin}:${process.env["PATH"]}`, OPENAI_API_KEY: "none", TMPDIR: root };
 const hmz = new Hmz({ workspace: root, home, env: variables });
 const budget = { cost: 5 };
 
@@ -210,6 +213,31 @@ test("a second stop ends the sessions of a harness that does not come to rest", 
   assert.ok((await failure(run.wait())) instanceof FlowCancelled);
   assert.equal(closed, 1);
 });
+
+test(
+  "a stop reaches the run, however early it comes",
+  { skip: process.platform !== "linux", timeout: 60_000 },
+  async (t) => {
+    for (const ms of [0, 60]) {
+      // What a killed run left is ended as this one starts, and takes its time where it does not obey.
+      const left = spawn("sh", ["-c", "trap '' TERM; while :; do sleep 0.05; done"], {
+        detached: true,
+        stdio: "ignore",
+        env: { PATH: process.env["PATH"], HMZ_MARK: "killed.tree" },
+      });
+      t.after(() => left.kill("SIGKILL"));
+      await once(left, "spawn");
+      const going = join(machineDir(variables), "going");
+      mkdirSync(going, { recursive: true });
+      writeFileSync(join(going, "note.json"), JSON.stringify({ pid: process.pid, start: 1, mark: "killed" }));
+      const run = hmz.run(waiting, "x", { budget });
+      const ended = failure(run.wait());
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      run.stop();
+      assert.ok((await ended) instanceof FlowCancelled, `stopped after ${ms} ms`);
+    }
+  },
+);
 
 test("a run that is disposed of is stopped, and waited for", async () => {
   const run = hmz.run(waiting, "x", { budget });

@@ -224,6 +224,8 @@ export class Run {
       import("../home/epic.ts"),
       this.#parts.home(),
     ]);
+    this.#forget = await noteRun(this.#parts.env);
+    // Nothing is waited for from here until the engine goes: a stop that came before would reach nobody.
     if (this.#stops > 0) throw new FlowCancelled(`${this.flow}: ${this.#stopReason}`);
     const recorder: Recorder = {
       record: (event) => {
@@ -232,7 +234,6 @@ export class Run {
       },
     };
     const { workspace, budget, params, prices, chat } = prepared;
-    this.#forget = await noteRun(this.#parts.env);
     const checked = prepareRun({
       flow: prepared.flow,
       task: this.task,
