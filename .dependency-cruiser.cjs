@@ -11,7 +11,7 @@ const rooms = {
   machine: ["flows", "engine", "process"],
   catalog: ["flows", "engine"],
   home: ["flows", "engine"],
-  fakes: ["flows", "engine", "catalog"],
+  fakes: ["flows", "engine", "catalog", "home"],
   sdk: ["flows", "engine", "process", "harness", "loop", "machine", "catalog", "home"],
   cli: ["sdk", "flows"],
 };

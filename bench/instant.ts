@@ -58,6 +58,9 @@ export function instantSetup(roles: readonly string[]): Omit<RunSetup, "flow" | 
     prices: { cost: () => 0 },
     recorder: { record() {} },
     load: unused,
+    keep: () => {
+      throw new Error("nothing here is kept");
+    },
     skills: async () => [],
   };
 }

@@ -98,6 +98,9 @@ await startRun({
   load: async () => {
     throw new Error("nothing is loaded");
   },
+  keep: () => {
+    throw new Error("nothing here is kept");
+  },
   skills: async () => [],
 }).result;
 await bench.close();

@@ -1,43 +1,68 @@
-/** `hmz epics`: the runs that were, and how each one went. */
+/** `hmz epics`: the runs that were, and what can be made of each. */
 
-import { basename } from "node:path";
-import type { Epic, EpicCall, EpicShelf, EpicState, EpicSummary, EpicUsage } from "../sdk/index.ts";
-import { isColoured, type Paint, paint } from "./colour.ts";
-import { count, lasting, money } from "./figures.ts";
-import { type Io, Refusal, UsageError } from "./io.ts";
+import type { EpicShelf } from "../sdk/index.ts";
+import { isColoured, paint } from "./colour.ts";
+import { coloured, said, shownEpic, took } from "./epic-shown.ts";
+import { count, money } from "./figures.ts";
+import { type Io, UsageError } from "./io.ts";
 import { parsed } from "./options.ts";
 import { printable, printableLine } from "./printable.ts";
 import { table } from "./table.ts";
 
-const USAGE = "usage: hmz epics [show] [EPIC] [--all] [--most N] [--json]";
+const USAGE = "usage: hmz epics [show | trace | export | resume] [EPIC] [OPTION]…";
 
 const HELP = `${USAGE}
 
 Lists the runs that were started in this directory, the newest first. Each run
 leaves an epic: what was asked for, who worked on it, what it cost, how it ended.
 
-  EPIC        show one whole: its name, the six characters at its end, a path,
-              or last
-  --all       those of every directory
-  --most N    list at most N (default 20; 0 for all)
-  --json      one JSON object a line
+  show EPIC      one whole: its calls, who spent what, how it ended
+  trace EPIC     its trace: a file that opens in https://ui.perfetto.dev
+  export EPIC    one file to hand on, with everything but its secrets
+  resume EPIC    run it again as it was asked for, from where it stopped
+
+EPIC is a name, the six characters at its end, a path, or last (the default).
+
+  --all          list the runs of every directory
+  --most N       list at most N (default 20; 0 for all)
+  -o, --output FILE  what trace or export writes
+  --force        replace that file where it is there
+  --json         one JSON object a line; of resume, one an event
 
 How a run ended: done, failed, stopped (from outside, or by its budget),
 waiting (for an approval), going, left unfinished (its process is gone).
 
 Example:
-  hmz epics show last
+  hmz epics trace last -o run.json
 `;
 
 const OPTIONS = {
   all: { type: "boolean", default: false },
-  most: { type: "string", default: "20" },
+  most: { type: "string" },
+  output: { type: "string", short: "o" },
+  force: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false },
 } as const;
 
-/** How many of the epics that a name means are listed. */
-const MOST_MEANT = 5;
+interface Values {
+  readonly all: boolean;
+  readonly most?: string | undefined;
+  readonly output?: string | undefined;
+  readonly force: boolean;
+  readonly json: boolean;
+}
+
+const VERBS = ["list", "show", "trace", "export", "resume"] as const;
+type Verb = (typeof VERBS)[number];
+
+/** The verbs that take an option; any takes the others. */
+const TAKEN_BY: Readonly<Partial<Record<keyof Values, readonly Verb[]>>> = {
+  all: ["list"],
+  most: ["list"],
+  output: ["trace", "export"],
+  force: ["trace", "export"],
+};
 
 export async function epics(argv: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parsed(argv, { options: OPTIONS, usage: USAGE, most: 2 });
@@ -45,43 +70,79 @@ export async function epics(argv: readonly string[], io: Io): Promise<number> {
     io.stdout.write(HELP);
     return 0;
   }
-  const [first, second] = positionals;
+  const { verb, name } = asked(positionals, values);
+  for (const [option, verbs] of Object.entries(TAKEN_BY)) {
+    const given = values[option as keyof Values];
+    if (given === undefined || given === false || verbs.includes(verb)) continue;
+    throw new UsageError(
+      `--${option} is an option of hmz epics ${verbs.join(" and ").replace("list", "alone")}`,
+      USAGE,
+    );
+  }
+  if (name === "") throw new UsageError("the name of an epic is not empty; leave it out for the newest one", USAGE);
+  if (values.output === "") throw new UsageError("-o takes the name of a file, and it is empty", USAGE);
   const shelf = (await import("../sdk/epic-shelf.ts")).epicShelfOf(io.cwd, io.env);
-  if (first === undefined) return list(shelf, values, io);
-  if (first !== "show" && second !== undefined) {
-    throw new UsageError(`'${second}' is one argument too many`, USAGE);
+  switch (verb) {
+    case "list":
+      return list(shelf, values, io);
+    case "show":
+      return show(shelf, name, values, io);
+    case "trace":
+      return trace(shelf, name, values, io);
+    case "export":
+      return handOn(shelf, name, values, io);
+    case "resume": {
+      const { resumeEpic } = await import("./epic-resumed.ts");
+      return resumeEpic(await shelf.read(await shelf.locate(name)), io, values.json);
+    }
   }
-  const name = first === "show" ? (second ?? "last") : first;
-  if (name === "") throw new UsageError("the name of an epic is not empty; leave it out to show the newest one", USAGE);
-  const found = await shelf.find(name);
-  const [directory] = found;
-  if (directory === undefined) {
-    throw new Refusal(
-      name === "last" ? `no run was started in ${io.cwd}` : `no epic is called '${name}': see hmz epics`,
-    );
-  }
-  if (found.length > 1) {
-    const names = found
-      .map((path) => `  ${basename(path)}`)
-      .toSorted()
-      .reverse();
-    const more = names.length > MOST_MEANT ? [`  and ${names.length - MOST_MEANT} more`] : [];
-    throw new Refusal(
-      [`'${name}' means ${found.length} epics: say more of its name`, ...names.slice(0, MOST_MEANT), ...more].join(
-        "\n",
-      ),
-    );
-  }
+}
+
+/** `hmz epics NAME` shows one too; `--all` and `--most` are the list's. */
+function asked(positionals: readonly string[], values: Values): { verb: Verb; name: string } {
+  const [first, second] = positionals;
+  const verb = VERBS.find((known) => known === first && known !== "list");
+  if (verb) return { verb, name: second ?? "last" };
+  if (second !== undefined) throw new UsageError(`'${second}' is one argument too many`, USAGE);
+  if (first !== undefined) return { verb: "show", name: first };
+  if (values.output !== undefined || values.force)
+    throw new UsageError("-o and --force are options of trace and export", USAGE);
+  return { verb: "list", name: "last" };
+}
+
+async function show(shelf: EpicShelf, name: string, { json }: Values, io: Io): Promise<number> {
+  const directory = await shelf.locate(name);
   const epic = await shelf.read(directory);
-  if (values.json) io.stdout.write(`${JSON.stringify(epic)}\n`);
-  else io.stdout.write(shown(epic, paint(isColoured(io.stdout, io.env)), io));
+  const unresumable = await shelf.unresumable(directory);
+  if (json) io.stdout.write(`${JSON.stringify({ ...epic, unresumable })}\n`);
+  else io.stdout.write(shownEpic(epic, unresumable, io));
   return 0;
 }
 
-async function list(shelf: EpicShelf, values: { all: boolean; most: string; json: boolean }, io: Io): Promise<number> {
-  const most = /^\d+$/.test(values.most) ? Number(values.most) : undefined;
-  if (most === undefined)
-    throw new UsageError(`--most takes a whole number, 0 for all; '${values.most}' is none`, USAGE);
+async function trace(shelf: EpicShelf, name: string, { output, force, json }: Values, io: Io): Promise<number> {
+  const made = await shelf.trace(name, { file: output, force });
+  io.stdout.write(json ? `${JSON.stringify(made)}\n` : `${printable(made.file)}\n`);
+  if (json) return 0;
+  const programs = made.programs > 0 ? `, ${made.programs} programs` : "";
+  io.stderr.write(`${made.turns} turn${made.turns === 1 ? "" : "s"}${programs}; open it in https://ui.perfetto.dev\n`);
+  return 0;
+}
+
+async function handOn(shelf: EpicShelf, name: string, { output, force, json }: Values, io: Io): Promise<number> {
+  const made = await shelf.export(name, { file: output, force });
+  io.stdout.write(json ? `${JSON.stringify(made)}\n` : `${printable(made.file)}\n`);
+  if (json) return 0;
+  io.stderr.write(
+    `${made.files.length} files, ${count(made.bytes)} bytes. Look at its transcript.md before you hand it on\n`,
+  );
+  for (const { path, why } of made.leftOut) io.stderr.write(`left out: ${printableLine(path)}: ${why}\n`);
+  return 0;
+}
+
+async function list(shelf: EpicShelf, values: Values, io: Io): Promise<number> {
+  const given = values.most ?? "20";
+  const most = /^\d+$/.test(given) ? Number(given) : undefined;
+  if (most === undefined) throw new UsageError(`--most takes a whole number, 0 for all; '${given}' is none`, USAGE);
   const { epics, more } = await shelf.list({ everywhere: values.all, ...(most === 0 ? {} : { most }) });
   if (values.json) {
     for (const epic of epics) io.stdout.write(`${JSON.stringify(epic)}\n`);
@@ -104,103 +165,4 @@ async function list(shelf: EpicShelf, values: { all: boolean; most: string; json
   io.stdout.write(table(rows, io.stdout, [undefined, (text) => coloured(text, style)]));
   if (more > 0) io.stdout.write(style.dim(`and ${more} more: hmz epics --most 0\n`));
   return 0;
-}
-
-function said(state: EpicState): string {
-  return state === "unfinished" ? "left unfinished" : state;
-}
-
-function coloured(state: string, style: Paint): string {
-  if (state === "done") return style.green(state);
-  if (state === "failed") return style.red(state);
-  return state === "going" ? style.cyan(state) : style.yellow(state);
-}
-
-function took({ at, endedAt }: Pick<EpicSummary, "at" | "endedAt">): string {
-  return endedAt === undefined ? "" : lasting(endedAt - at);
-}
-
-/** An epic for a person. */
-function shown(epic: Epic, style: Paint, io: Io): string {
-  const { began, usage } = epic;
-  const facts: [string, string][] = [
-    ["flow", began.ref === "" || began.ref === began.flow ? began.flow : `${began.flow} (${began.ref})`],
-    ["workspace", began.workspace],
-    ["began", `${new Date(epic.at * 1000).toISOString()}${epic.endedAt === undefined ? "" : `, took ${took(epic)}`}`],
-    ["ended", coloured(said(epic.state), style) + (epic.error === undefined ? "" : `: ${printable(epic.error)}`)],
-  ];
-  if (usage) facts.push(["spent", spent(usage)]);
-  if (began.budget !== undefined) facts.push(["budget", JSON.stringify(began.budget)]);
-  if (began.resumable) facts.push(["resumable", "yes"]);
-  if (began.picked_up !== undefined) facts.push(["picked up", began.picked_up]);
-  if (isFilled(began.params)) facts.push(["params", JSON.stringify(began.params)]);
-  for (const spec of began.envs) facts.push(["env", spec]);
-  const lines = [
-    style.bold(epic.name),
-    style.dim(epic.directory),
-    "",
-    // The state is coloured already; whatever else is somebody else's text is made safe here.
-    ...facts.map(([name, fact]) => `${name.padEnd(11)}${name === "ended" ? fact : printable(fact)}`),
-    "",
-    indented(printable(began.task.trimEnd())),
-  ];
-  if (began.agents.length > 0) {
-    // A flow that was called took its turns under role names of its own, with the agents that it was handed.
-    const idle = epic.top.calls.length > 0 ? "no turn in this flow itself" : "no turn";
-    const rows = began.agents.map((given) => {
-      const done = epic.top.agents.find(({ agent }) => agent === given.agent);
-      const { backend, provider, model, effort } = given;
-      const spec = `${backend}${provider ? `@${provider}` : ""}/${model}${effort ? `:${effort}` : ""}`;
-      return [`  ${printableLine(given.agent)}`, printableLine(spec), done ? turns(done) : idle];
-    });
-    lines.push("", style.bold("agents"), table(rows, io.stdout).trimEnd());
-  }
-  if (epic.sessions.length > 0) {
-    const rows = epic.sessions.map((session) => [
-      `  ${printableLine(session.agent)}`,
-      printableLine(`${session.backend}@${session.provider}`),
-      printableLine(session.session),
-      session.parent === undefined ? "" : `forked from ${printableLine(session.parent)}`,
-    ]);
-    lines.push("", style.bold("sessions"), table(rows, io.stdout).trimEnd());
-  }
-  if (epic.top.calls.length > 0) lines.push("", style.bold("calls"), ...tree(epic.top.calls, "  ", style));
-  if (epic.badLines > 0) lines.push("", style.yellow(`${epic.badLines} lines of its record could not be read`));
-  return `${lines.join("\n")}\n`;
-}
-
-function spent({ cost, outputTokens, seconds }: EpicUsage): string {
-  return `${money(cost)}, ${count(outputTokens)} output tokens, ${lasting(seconds)} of turns`;
-}
-
-function turns({ turns, failed, outputTokens, cost, seconds }: Epic["agents"][number]): string {
-  const figures = [
-    `${turns} turn${turns === 1 ? "" : "s"}`,
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    `${count(outputTokens)} output tokens`,
-    ...(cost === undefined ? [] : [money(cost)]),
-    lasting(seconds),
-  ];
-  return figures.join(", ");
-}
-
-function* tree(calls: readonly EpicCall[], indent: string, style: Paint): Generator<string> {
-  for (const call of calls) {
-    const how = call.how === undefined ? style.yellow("did not return") : coloured(printableLine(call.how), style);
-    const time = call.endedAt === undefined ? "" : ` ${lasting(call.endedAt - call.at)}`;
-    yield `${indent}${printableLine(call.flow)} ${how}${time} ${style.dim(printableLine(call.task, 60))}`.trimEnd();
-    for (const agent of call.agents) yield `${indent}  ${printableLine(agent.agent, 40)}: ${turns(agent)}`;
-    yield* tree(call.calls, `${indent}  `, style);
-  }
-}
-
-function isFilled(params: unknown): boolean {
-  return typeof params === "object" && params !== null && Object.keys(params).length > 0;
-}
-
-function indented(text: string): string {
-  return text
-    .split("\n")
-    .map((line) => `  ${line}`)
-    .join("\n");
 }

@@ -160,11 +160,6 @@ const REFUSED: readonly [string, readonly string[], string][] = [
   ["two tasks", ["-f", "twice", "a", "b"], `${USAGE}hmz exec: error: 'b' is one argument too many\n`],
   ["an unknown option", ["-f", "twice", "--wat", "x"], `${USAGE}hmz exec: error: unknown option '--wat'\n`],
   [
-    "profiling",
-    ["-f", "twice", "--profile-environment", "x"],
-    "hmz exec: error: --profile-environment is not in this release; leave it out\n",
-  ],
-  [
     "a spec that is written wrong",
     ["-f", "nowhere", "-a", "builder", "x"],
     "hmz exec: error: -a 'builder': expected <role>=<harness>[@<provider>]/<model>[:<effort>]\n",

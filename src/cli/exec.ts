@@ -5,7 +5,7 @@ import { isTurnEvent, type RunEvent, toJsonEvent } from "../sdk/events.ts";
 import type { Run } from "../sdk/run.ts";
 import { count, lasting, money } from "./figures.ts";
 import { ownOutput } from "./flow-output.ts";
-import { type Io, Refusal, UsageError } from "./io.ts";
+import { type Io, UsageError } from "./io.ts";
 import { parsed } from "./options.ts";
 import { failureLines } from "./run-failure.ts";
 import { Screen } from "./screen.ts";
@@ -20,10 +20,11 @@ Runs one flow to its end. Nobody is asked anything.
   -f, --flow FLOW          the flow: a name, a path, name:flow
   -a, --agents ROLE=SPEC   who fills a role: CLI[@ACCOUNT]/MODEL[:EFFORT]
   -e, --envs ROLE=SPEC     where it works: local/DIRECTORY
-  -p, --params KEY=VALUE   a param of the flow, or the run's budget:
-                           budget.cost=5, budget.duration=1h,
-                           budget.output_tokens=200k, budget.graceful=false
+  -p, --params KEY=VALUE   a param, or the run's budget: budget.cost=5,
+                           budget.duration=1h, budget.output_tokens=200k
   --resume                 pick up the flow's newest run that was saved here
+  --durable                its state is on disk before anything goes out
+  --profile-flow, --profile-environment   record the programs that run
   --json                   one JSON object an event, on stdout
   --                       what follows is the task, whatever it starts with
 
@@ -44,6 +45,7 @@ const OPTIONS = {
   envs: { type: "string", short: "e", multiple: true, default: [] as string[] },
   params: { type: "string", short: "p", multiple: true, default: [] as string[] },
   resume: { type: "boolean", default: false },
+  durable: { type: "boolean", default: false },
   json: { type: "boolean", default: false },
   "profile-flow": { type: "boolean", default: false },
   "profile-environment": { type: "boolean", default: false },
@@ -67,9 +69,6 @@ export async function exec(argv: readonly string[], io: Io): Promise<number> {
   if (values.flow === undefined) throw new UsageError("-f is needed: which flow to run", USAGE);
   const [task] = positionals;
   if (task === undefined || task.trim() === "") throw new UsageError("a task is needed: what the flow is to do", USAGE);
-  for (const option of ["profile-flow", "profile-environment"] as const) {
-    if (values[option]) throw new Refusal(`--${option} is not in this release; leave it out`);
-  }
   const [{ Hmz }, { parseAgents }, { parseEnvs }, { parseParams }] = await Promise.all([
     import("../sdk/hmz.ts"),
     import("../sdk/spec/agents.ts"),
@@ -83,6 +82,8 @@ export async function exec(argv: readonly string[], io: Io): Promise<number> {
     params,
     budget,
     resume: values.resume,
+    durable: values.durable,
+    profile: { flow: values["profile-flow"], environment: values["profile-environment"] },
   });
   return follow(run, io, values.json);
 }

@@ -47,7 +47,7 @@ async function unknown(word: string): Promise<UsageError> {
 
 async function version(rest: readonly string[], io: Io): Promise<number> {
   if (rest.length > 0) throw new UsageError("--version stands alone");
-  io.stdout.write(`hmz ${(await import("./version.ts")).version()}\n`);
+  io.stdout.write(`hmz ${(await import("../sdk/version.ts")).version()}\n`);
   return 0;
 }
 

@@ -15,7 +15,7 @@ import { readParams } from "./params.ts";
 import type { Run } from "./run.ts";
 import type { SessionRecord } from "./session.ts";
 import { exceeded, Ledger } from "./spend.ts";
-import { MemoryState } from "./state.ts";
+import type { JournaledCall } from "./journal.ts";
 
 /** The deepest that flows may call one another. */
 const DEEPEST = 64;
@@ -43,6 +43,10 @@ export class Call {
   /** Cancelled with the error that says why the call, and everything under it, is to end. */
   readonly cancellation = new Cancellation();
   readonly context: FlowContext;
+  /** As the run's journal holds it; `undefined` where the run keeps none. Set before the flow's function runs. */
+  journaled: JournaledCall | undefined;
+  /** What its function is given. */
+  handed: Handed | undefined;
   readonly #sessions = new Set<SessionRecord>();
   readonly #children = new Set<Call>();
   #turnsUnderWay = 0;
@@ -61,7 +65,7 @@ export class Call {
     this.id = run.nextCallId();
     this.depth = above ? above.depth + 1 : 1;
     this.ledger = new Ledger(above?.ledger, limits, this.startedAt);
-    this.context = new CallContext(this, this.definition.resumable ? new MemoryState() : undefined);
+    this.context = new CallContext(this);
   }
 
   get ref(): string {
@@ -123,6 +127,10 @@ export class Call {
     try {
       const equipping = run.equip(this, given);
       if (equipping) await this.#unlessCancelled(equipping);
+      this.handed = given;
+      this.journaled = run.journaled(this, given);
+      const settling = run.settling(this);
+      if (settling) await settling;
       run.began(this);
       begun = true;
       const result = await this.#outcome(asking.run(this.scope, async () => definition.run(task, whole)));
@@ -136,6 +144,11 @@ export class Call {
       await this.#end();
       if (begun) run.returned(this, how);
     }
+  }
+
+  /** Waits until what the run's states hold is on disk, where the run asked for that: before anything leaves it. */
+  async settled(): Promise<void> {
+    await this.run.settling(this);
   }
 
   /** What is waited for before the flow's function runs; why the call was cancelled, where it is meanwhile. */
@@ -209,6 +222,7 @@ export class Call {
     if (this.above) this.above.#children.delete(this);
     if (this.#children.size > 0) await Promise.all([...this.#children].map((child) => child.#isOver()));
     if (this.#sessions.size > 0) await this.closeSessions();
+    await this.run.copies.endOf(this);
     this.#over = true;
     for (const resolve of this.#whenOver) resolve();
   }
@@ -248,11 +262,10 @@ function isCancellation(error: unknown): boolean {
 
 class CallContext implements FlowContext {
   readonly #call: Call;
-  readonly #state: FlowState | undefined;
+  #state: FlowState | undefined;
 
-  constructor(call: Call, state: FlowState | undefined) {
+  constructor(call: Call) {
     this.#call = call;
-    this.#state = state;
     Object.freeze(this);
   }
 
@@ -269,11 +282,13 @@ class CallContext implements FlowContext {
   }
 
   get state(): FlowState | undefined {
-    return this.#state;
+    const call = this.#call;
+    if (!call.definition.resumable) return undefined;
+    return (this.#state ??= call.run.state(call));
   }
 
   get resumed(): boolean {
-    return false;
+    return this.#call.journaled?.earlier ?? false;
   }
 
   get signal(): AbortSignal {

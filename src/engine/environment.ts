@@ -6,7 +6,7 @@ import { CapabilityNotGranted } from "../flows/errors.ts";
 import type { Call } from "./call.ts";
 import { cancellationOf } from "./call.ts";
 import { Cancellation } from "./cancellation.ts";
-import type { Place } from "./ports.ts";
+import type { Derive, Place } from "./ports.ts";
 
 export interface EnvRecord {
   readonly call: Call;
@@ -15,6 +15,13 @@ export interface EnvRecord {
   readonly needs: ReadonlySet<EnvNeed>;
   /** How it was derived, for digests: `local@/work#subdir(lib)`. */
   readonly chain: string;
+  /** The place that filled the role which it was derived from, by identity. */
+  readonly root: Place;
+}
+
+/** The record of an environment that a role is filled with. */
+export function rootEnv(call: Call, role: string, place: Place, needs: ReadonlySet<EnvNeed>): EnvRecord {
+  return { call, role, place, needs, chain: chainOf(place), root: place };
 }
 
 /** The chain of an environment that was derived from none. */
@@ -71,6 +78,7 @@ class EnvView implements AnyEnv {
     const undo = [cancellation.follow(cancellationOf(call))];
     if (signal) undo.push(cancellation.followSignal(signal));
     try {
+      await call.settled();
       cancellation.throwIfCancelled();
       const argv = isScript ? ["bash", "-c", command] : command;
       const { status, stdout, stderr } = await place.machine.exec(argv, {
@@ -99,6 +107,7 @@ class EnvView implements AnyEnv {
     this.#env.call.assertGoing();
     const bytes = typeof data === "string" ? new TextEncoder().encode(data) : data;
     if (!(bytes instanceof Uint8Array)) throw new TypeError("write takes a string, or bytes");
+    await this.#env.call.settled();
     await this.#env.place.machine.write(this.#resolved(path), bytes);
   }
 
@@ -114,41 +123,76 @@ class EnvView implements AnyEnv {
     return envView({ ...this.#env, place: { ...place, workdir }, chain: `${chain}#subdir(${within})` });
   }
 
-  deriveWorktree(): Promise<AnyEnv> {
-    return this.#ungranted("worktree", "deriveWorktree");
+  async deriveWorktree(options: { readonly ref?: string; readonly dir?: string } = {}): Promise<AnyEnv> {
+    const { place, chain } = this.#env;
+    const derive = await this.#deriving("worktree", "deriveWorktree");
+    const { ref, dir } = options;
+    if (ref !== undefined && typeof ref !== "string") throw new TypeError("a ref is a string");
+    if (dir !== undefined && (typeof dir !== "string" || dir === "")) {
+      throw new TypeError("a worktree's dir is a path that is not empty");
+    }
+    const workdir = await derive.worktree(place.workdir, {
+      ...(ref === undefined ? {} : { ref }),
+      ...(dir === undefined ? {} : { dir: posix.resolve(place.workdir, dir) }),
+    });
+    return this.#derived(workdir, `${chain}#worktree(${ref ?? ""},${dir ?? ""})`);
   }
 
-  deriveTempClone(): Promise<AnyEnv> {
-    return this.#ungranted("temp_clone", "deriveTempClone");
+  async deriveTempClone(id: string): Promise<AnyEnv> {
+    const derive = await this.#deriving("temp_clone", "deriveTempClone", id);
+    const workdir = await this.#env.call.run.copies.derive(this.#env, derive, "temp_clone", id);
+    return this.#derived(workdir, `${this.#env.chain}#temp_clone(${id})`);
   }
 
-  destroyTempClone(): Promise<void> {
-    return this.#ungranted("temp_clone", "destroyTempClone");
+  async destroyTempClone(id: string): Promise<void> {
+    const derive = await this.#deriving("temp_clone", "destroyTempClone", id);
+    await this.#env.call.run.copies.destroy(this.#env, derive, "temp_clone", id);
   }
 
-  deriveScratch(): Promise<AnyEnv> {
-    return this.#ungranted("scratch", "deriveScratch");
+  async deriveScratch(id: string): Promise<AnyEnv> {
+    const derive = await this.#deriving("scratch", "deriveScratch", id);
+    const workdir = await this.#env.call.run.copies.derive(this.#env, derive, "scratch", id);
+    return this.#derived(workdir, `${this.#env.chain}#scratch(${id})`);
   }
 
-  destroyScratch(): Promise<void> {
-    return this.#ungranted("scratch", "destroyScratch");
+  async destroyScratch(id: string): Promise<void> {
+    const derive = await this.#deriving("scratch", "destroyScratch", id);
+    await this.#env.call.run.copies.destroy(this.#env, derive, "scratch", id);
   }
 
-  snapshot(): Promise<string> {
-    return this.#ungranted("git", "snapshot");
+  async snapshot(name?: string): Promise<string> {
+    const derive = await this.#deriving("git", "snapshot");
+    if (name !== undefined && typeof name !== "string") throw new TypeError("a snapshot's name is a string");
+    return derive.snapshot(this.#env.place.workdir, name);
   }
 
-  rewind(): Promise<void> {
-    return this.#ungranted("git", "rewind");
+  async rewind(ref: string): Promise<void> {
+    const derive = await this.#deriving("git", "rewind");
+    if (typeof ref !== "string") throw new TypeError("a ref is a string");
+    await derive.rewind(this.#env.place.workdir, ref);
   }
 
-  snapshots(): Promise<string[]> {
-    return this.#ungranted("git", "snapshots");
+  async snapshots(): Promise<string[]> {
+    const derive = await this.#deriving("git", "snapshots");
+    return derive.snapshots(this.#env.place.workdir);
   }
 
-  /** No machine serves these needs yet, so that no role that declares one is filled. */
-  async #ungranted(need: EnvNeed, what: string): Promise<never> {
-    throw new CapabilityNotGranted(`${this.role}: ${what} needs ${need} on the role`);
+  #derived(workdir: string, chain: string): AnyEnv {
+    return envView({ ...this.#env, place: { ...this.#env.place, workdir }, chain });
+  }
+
+  /** What makes directories of this one, where the role's grant has it. */
+  async #deriving(need: EnvNeed, what: string, id?: string): Promise<Derive> {
+    this.#assertGranted(need, what);
+    const { call, place } = this.#env;
+    call.assertGoing();
+    if (what.endsWith("Clone") || what.endsWith("Scratch")) {
+      if (typeof id !== "string" || id === "") throw new TypeError(`${what} takes an id: a string that is not empty`);
+    }
+    const { derive } = place.machine;
+    if (!derive) throw new CapabilityNotGranted(`${this.role}: ${what} needs ${need} on the role`);
+    await call.settled();
+    return derive;
   }
 
   #assertGranted(need: EnvNeed, what: string): void {

@@ -46,7 +46,8 @@ interface OfTurn {
   readonly at: number;
   /** The role. */
   readonly agent: string;
-  readonly cli: Harness | "outworlder";
+  /** `""` for what is no agent's: a notice about an environment. */
+  readonly cli: Harness | "outworlder" | "";
   readonly model: string;
   /** The harness's id of the conversation, `""` until it named one. */
   readonly session: string;

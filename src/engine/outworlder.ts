@@ -30,6 +30,9 @@ let recordOf: (view: unknown) => OutworlderRecord | undefined;
 
 let isSessionOf: (view: unknown, outworlder: OutworlderRecord) => boolean;
 
+/** Whether a value is a session of somebody outside the run. */
+export let isOutworlderSession: (value: unknown) => boolean;
+
 class OutworlderView {
   readonly #outworlder: OutworlderRecord;
 
@@ -200,6 +203,7 @@ class OutworlderSession {
   }
 
   static {
+    isOutworlderSession = (value) => typeof value === "object" && value !== null && #outworlder in value;
     isSessionOf = (view, { answers }) =>
       typeof view === "object" &&
       view !== null &&

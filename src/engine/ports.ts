@@ -50,6 +50,16 @@ export interface Opening {
   readonly callbacks: BoundCallbacks;
   /** The session that this one carries on from. It stands still until this one's first turn was taken. */
   readonly forkOf?: SessionDriver;
+  /** The kept conversation that this one carries on, as a fork that its first turn cuts. The copy stays as it is. */
+  readonly carries?: KeptConversation;
+}
+
+/** A conversation as `SessionDriver.keep` copied it. */
+export interface KeptConversation {
+  /** The harness's own id of it. */
+  readonly id: string;
+  /** The directory that holds the copy. Absolute. */
+  readonly at: string;
 }
 
 /** Instructions for one kind of work: a directory on this machine that holds a `SKILL.md`. */
@@ -87,6 +97,13 @@ export interface SessionDriver {
    * whether the harness took it; what it did not take is sent as the next prompt of the same turn.
    */
   steer?(text: string, queued: boolean): Promise<boolean>;
+  /**
+   * Copies the conversation as it stands, and nothing else of the harness's home, into a directory that is there and
+   * empty. Never called during a turn. Returns once it is written: what a state holds is kept before its `set` returns.
+   *
+   * @throws UnsupportedOperation where the harness keeps no conversation that could be carried on from a copy.
+   */
+  keep?(into: string): void;
   /** Ends the conversation's processes; interrupts a turn under way. The conversation itself is kept. */
   close(): Promise<void>;
   /** The conversation, where the driver holds it: what a turn's `afterRun` is given. */
@@ -201,7 +218,56 @@ export interface Machine {
   /** Makes a directory and its parents; nothing where it is there. @throws EnvError */
   makeDirectory(path: string): Promise<void>;
   isDirectory(path: string): Promise<boolean>;
+  /** What it makes of a workdir; absent where it serves none of `worktree`, `temp_clone`, `scratch` and `git`. */
+  readonly derive?: Derive;
+  /** Why it does not serve a need, for a refusal: `git needs git on the machine's PATH, and it has none`. */
+  lacks?(need: EnvNeed): string | undefined;
+  /** Lets go of whatever it holds. Copies and scratch directories that were not destroyed stay. */
   close(): Promise<void>;
+}
+
+/**
+ * The directories and snapshots that a machine makes of a workdir. Paths are absolute. Copies and scratch directories
+ * lie where a later run finds them again: their place follows from the workdir and the id.
+ */
+export interface Derive {
+  /**
+   * Adds a git worktree, detached, and returns its directory. It is never removed.
+   *
+   * @param options.ref Default: what the workdir has checked out. @param options.dir Absolute; default: a fresh one.
+   * @throws WorktreeError
+   */
+  worktree(workdir: string, options: { readonly ref?: string; readonly dir?: string }): Promise<string>;
+  /**
+   * The copy of a workdir that an id names: made where `holder` does not have it yet, and held from then on.
+   *
+   * @throws TempCloneBusy where somebody else holds it, in this process or another. @throws EnvError
+   */
+  tempClone(workdir: string, id: string, holding: Holding): Promise<string>;
+  /** Removes a copy and lets go of it; nothing where the holder has none. @throws EnvError */
+  destroyTempClone(workdir: string, id: string, holder: object): Promise<void>;
+  /** An empty directory for an id, held as a copy is; one that another run holds is passed over. @throws ScratchError */
+  scratch(workdir: string, id: string, holding: Holding): Promise<string>;
+  /** @throws ScratchError */
+  destroyScratch(workdir: string, id: string, holder: object): Promise<void>;
+  /** Lets go of what a holder has, and leaves it there: a later run picks it up. */
+  release(holder: object): Promise<void>;
+  /** Records the git worktree that holds the workdir under `refs/hmz/snapshots/`; returns the ref. @throws RewindError */
+  snapshot(workdir: string, name: string | undefined): Promise<string>;
+  /** Restores it. @throws RewindError */
+  rewind(workdir: string, ref: string): Promise<void>;
+  /** The refs of its snapshots, oldest first. @throws RewindError */
+  snapshots(workdir: string): Promise<string[]>;
+}
+
+/** Who holds a copy or a scratch directory, and what becomes of what is there already. */
+export interface Holding {
+  /** The environment, by identity: the same one is given the same directory again. */
+  readonly holder: object;
+  /** Where an earlier run that this one picked up had it: it is taken as it stands. Left out: it is made anew. */
+  readonly earlier?: string;
+  /** Whether it outlives its run: one that does not is removed by whoever next starts a run, where this one was killed. */
+  readonly outlives: boolean;
 }
 
 export interface ExecRequest {
@@ -252,6 +318,34 @@ export type FlowLoader = (ref: string, asking: FlowIdentity) => Promise<Flow>;
  */
 export type SkillResolver = (flow: FlowDefinition, role: string) => Promise<readonly Skill[]>;
 
+/** Where a resumable run writes what it could be picked up from: a file of lines, each a JSON object. */
+export interface JournalStore {
+  /** What the run that is picked up left, in order, bad lines left out; `undefined` for a run from the beginning. */
+  readonly earlier: readonly unknown[] | undefined;
+  /** Whether the run asked that every write be on disk before anything leaves the process. */
+  readonly durable: boolean;
+  /** Writes what the journal begins with, whole. Called once, before any other write. @throws Error */
+  begin(lines: Iterable<string>): void;
+  /**
+   * Appends a line. A flushed one is with the kernel when this returns, with every line before it; another is within a
+   * tenth of a second.
+   *
+   * @throws Error where a flushed line could not be written. What was written before stays readable.
+   */
+  append(line: string, flushed: boolean): void;
+  /** Resolves once everything that was appended is on disk; those who wait at once share one sync. @throws Error */
+  synced(): Promise<void>;
+  /** Writes what is held back, syncs, lets go. Never throws; once. */
+  close(): Promise<void>;
+}
+
+export interface KeptDirectory {
+  /** Absolute. */
+  readonly directory: string;
+  /** Takes it away again: the conversation could not be copied. Never throws. */
+  discard(): void;
+}
+
 export interface RunSetup {
   readonly flow: AnyFlow;
   readonly task: string;
@@ -266,6 +360,8 @@ export interface RunSetup {
   readonly prices: Prices;
   readonly recorder: Recorder;
   readonly load: FlowLoader;
+  /** Makes an empty directory for a conversation that a state keeps. It outlives the run where there is a journal. */
+  readonly keep: (harness: Harness) => KeptDirectory;
   /** Asked once a run for each role of each flow that names skills, before the flow's function runs. */
   readonly skills: SkillResolver;
   /** Grant each agent role every need that its driver serves, whatever it declares. */

@@ -254,6 +254,16 @@ describe("what a called flow is handed", () => {
           "nothing was refused",
         ],
         [
+          "params that do not go together",
+          {
+            params: z
+              .object({ from: z.number(), to: z.number() })
+              .refine(({ from, to }) => from <= to, "from is past to"),
+          },
+          { params: { from: "5", to: 1 } },
+          `ParamsError: ${REF}:callee: from is past to`,
+        ],
+        [
           "params that are no object",
           { params: z.object({}) },
           { params: [] },
@@ -413,6 +423,17 @@ describe("what a run is started with", () => {
       `ParamsError: ${REF}:bare: n: Invalid input: expected number, received undefined`,
     ],
     [
+      "params that do not go together",
+      {
+        params: z.object({ from: z.number(), to: z.number() }).superRefine(({ from, to }, context) => {
+          if (from > to) context.addIssue({ code: "custom", path: ["to"], message: `is before ${from}` });
+          if (to > 9) context.addIssue({ code: "custom", message: "it ends past 9" });
+        }),
+      },
+      { params: { from: "20", to: "10" } },
+      `ParamsError: ${REF}:bare: to: is before 20; it ends past 9`,
+    ],
+    [
       "a budget that is none",
       {},
       { budget: {} },
@@ -438,6 +459,9 @@ describe("what a run is started with", () => {
       prices: { cost: () => undefined },
       recorder: { record: () => assert.fail("something ran") },
       load: () => Promise.reject(new Error("nothing is loaded")),
+      keep: () => {
+        throw new Error("nothing here is kept");
+      },
       skills: async () => [],
     };
     const starts = (declaration: object) => () => startRun({ ...setup, flow: bare(declaration) });

@@ -1,5 +1,6 @@
 /** What a called flow is handed: every role checked against what is given, before anything of the flow runs. */
 
+import type { EnvNeed } from "../flows/env.ts";
 import type { AgentRoleDefinition, EnvRoleDefinition, OutworlderRoleDefinition } from "../flows/definition.ts";
 import {
   CapabilityMissing,
@@ -12,7 +13,7 @@ import {
 import { agentOf, agentView } from "./view.ts";
 import { filledAgent, unshelved } from "./agent.ts";
 import type { Call, Handed } from "./call.ts";
-import { chainOf, envOf, type EnvRecord, envView } from "./environment.ts";
+import { envOf, type EnvRecord, envView, rootEnv } from "./environment.ts";
 import { outworlderOf, type OutworlderRecord, outworlderView } from "./outworlder.ts";
 import type { AgentDriver, Place, RunSetup } from "./ports.ts";
 
@@ -140,7 +141,7 @@ function handedEnv(call: Call, role: EnvRoleDefinition, given: unknown): unknown
 
 function workspaceEnv(call: Call, role: EnvRoleDefinition): EnvRecord {
   const place = call.run.workspace;
-  return { call, role: role.name, place, needs: role.needs, chain: chainOf(place) };
+  return rootEnv(call, role.name, place, role.needs);
 }
 
 function specOf({ machine, workdir }: Place): string {
@@ -151,10 +152,16 @@ function assertPlace(ref: string, role: EnvRoleDefinition, place: Place): void {
   const lacking = [...role.needs].filter((need) => !place.machine.serves.has(need));
   if (lacking.length > 0) {
     throw new CapabilityMissing(
-      `${ref}: '${role.name}' needs ${lacking.join(", ")}, which ${specOf(place)} does not support`,
+      `${ref}: '${role.name}' needs ${lacking.join(", ")}, which ${specOf(place)} does not support${becauseOf(place, lacking)}`,
     );
   }
   assertResources(ref, role, place);
+}
+
+/** Why a machine serves none of the needs, where it says so. */
+function becauseOf({ machine }: Place, needs: readonly EnvNeed[]): string {
+  const reasons = needs.flatMap((need) => machine.lacks?.(need) ?? []);
+  return reasons.length > 0 ? `: ${[...new Set(reasons)].join("; ")}` : "";
 }
 
 function assertResources(ref: string, role: EnvRoleDefinition, { machine }: Place): void {
@@ -217,7 +224,7 @@ export function handedToTop(call: Call, setup: RunSetup): Handed {
       );
     }
     assertPlace(ref, role, place);
-    places[role.name] = envView({ call, role: role.name, place, needs: role.needs, chain: chainOf(place) });
+    places[role.name] = envView(rootEnv(call, role.name, place, role.needs));
   }
   return { agents: filled, envs: places };
 }

@@ -2,19 +2,26 @@
 
 import { type Budget, budget as readBudget, type BudgetLike, type Usage } from "../flows/budget.ts";
 import { FlowCancelled } from "../flows/errors.ts";
+import type { FlowState } from "../flows/context.ts";
 import type { Outworlder } from "../flows/agent.ts";
 import type { Flow } from "../flows/flow.ts";
+import type { Harness } from "../flows/harness.ts";
 import type { FlowIdentity } from "../flows/definition.ts";
 import { Call, type Handed } from "./call.ts";
 import { Cancellation } from "./cancellation.ts";
+import { Copies } from "./copies.ts";
+import type { callDigest } from "./digest.ts";
 import type { Ending } from "./events.ts";
+import { Journal, type JournaledCall } from "./journal.ts";
+import { sessionsKeptBy } from "./kept.ts";
 import { newOutworlder, type OutworlderRecord } from "./outworlder.ts";
 import { readParams } from "./params.ts";
-import type { Place, Recorder, RunSetup, Spend } from "./ports.ts";
+import type { JournalStore, KeptDirectory, Place, Recorder, RunSetup, Spend } from "./ports.ts";
 import { SpentQuotas } from "./quota.ts";
 import { handedOver, handedToTop, runsPerson } from "./requirement.ts";
 import type { SessionRecord } from "./session.ts";
 import { Skills } from "./skills.ts";
+import { CallState, memoryStore } from "./state.ts";
 
 /** A flow call that is going. */
 export interface LiveCall {
@@ -45,8 +52,12 @@ export interface EngineRun {
 
 /** A run that was checked. */
 export interface PreparedRun {
-  /** Starts it: the flow's code runs from here on. Called once. */
-  start(): EngineRun;
+  /**
+   * Starts it: the flow's code runs from here on. Called once.
+   *
+   * @param journal Of a resumable flow. Left out: its states are held in memory. Closed with the run.
+   */
+  start(journal?: JournalStore): EngineRun;
 }
 
 /**
@@ -60,8 +71,8 @@ export interface PreparedRun {
 export function prepareRun(setup: RunSetup): PreparedRun {
   const run = new Run(setup);
   return {
-    start: () => ({
-      result: run.start(),
+    start: (journal) => ({
+      result: run.start(journal),
       get usage() {
         return run.usage;
       },
@@ -73,8 +84,8 @@ export function prepareRun(setup: RunSetup): PreparedRun {
 }
 
 /** Checks a run and starts it. @throws as `prepareRun`. */
-export function startRun(setup: RunSetup): EngineRun {
-  return prepareRun(setup).start();
+export function startRun(setup: RunSetup, journal?: JournalStore): EngineRun {
+  return prepareRun(setup).start(journal);
 }
 
 /** What calls, sessions and turns of one run share. */
@@ -84,6 +95,9 @@ export class Run {
   readonly abandoned = new Cancellation();
   readonly workspace: Place;
   readonly quotas = new SpentQuotas();
+  readonly copies = new Copies();
+  #journal: Journal | undefined;
+  #digest: typeof callDigest = () => "";
   readonly #setup: RunSetup;
   readonly #top: Call;
   readonly #handed: Handed;
@@ -111,8 +125,17 @@ export class Run {
     this.#params = readParams(this.#top.ref, this.#top.definition.params, setup.params);
   }
 
-  async start(): Promise<unknown> {
-    return this.#top.execute({ ...this.#handed, params: this.#params }, []);
+  async start(journal?: JournalStore): Promise<unknown> {
+    this.#journal = journal && new Journal(journal);
+    try {
+      // A run without a journal does without what hashes.
+      if (this.#journal) this.#digest = (await import("./digest.ts")).callDigest;
+      this.#top.cancellation.throwIfCancelled();
+      return await this.#top.execute({ ...this.#handed, params: this.#params }, []);
+    } finally {
+      await this.copies.close();
+      await this.#journal?.close();
+    }
   }
 
   get usage(): Usage {
@@ -158,6 +181,28 @@ export class Run {
     return next;
   }
 
+  /** The call as the journal holds it, with the earlier one that it picks up; `undefined` without a journal. */
+  journaled(call: Call, given: Handed & { readonly params: unknown }): JournaledCall | undefined {
+    const journal = this.#journal;
+    if (!journal) return undefined;
+    const digest = this.#digest(call, given);
+    return call.above ? call.above.journaled?.child(digest, call.ref) : journal.begin(digest, call.ref);
+  }
+
+  /** What a resumable flow's call keeps; in memory where the run has no journal. */
+  state(call: Call): FlowState {
+    return new CallState(call.journaled?.store ?? memoryStore(), sessionsKeptBy(call));
+  }
+
+  /** What a call waits for before anything leaves the process; `undefined` where that is nothing. */
+  settling({ ref }: Call): Promise<void> | undefined {
+    return this.#journal?.settled(ref);
+  }
+
+  keep(harness: Harness): KeptDirectory {
+    return this.#setup.keep(harness);
+  }
+
   began(call: Call): void {
     this.#going.set(call.id, call);
     if (!call.above) return;
@@ -173,6 +218,7 @@ export class Run {
 
   returned(call: Call, how: Ending): void {
     this.#going.delete(call.id);
+    call.journaled?.ended(how === "done");
     if (!call.above) return;
     this.recorder.record({ kind: "returned", at: Date.now() / 1_000, call: call.id, flow: call.ref, how });
   }
@@ -182,7 +228,8 @@ export class Run {
     if (id === "" || this.#named.get(session) === id) return;
     this.#named.set(session, id);
     const { call, role, driver } = session.agent.family;
-    const parent = session.forkOf?.driver?.id;
+    const parent = session.forkOf?.driver?.id ?? session.carries?.id;
+    call.journaled?.opened({ role, harness: driver.harness, model: driver.model, session: id });
     this.recorder.record({
       kind: "opened",
       at: Date.now() / 1_000,
@@ -205,6 +252,21 @@ export class Run {
       cli: driver.harness,
       model: driver.model,
       session: session.driver?.id ?? "",
+      call: call.id,
+      turn: this.#turns,
+      text,
+    });
+  }
+
+  /** Something of a call that is no agent's doing. */
+  remark(call: Call, role: string, text: string): void {
+    this.recorder.record({
+      kind: "notice",
+      at: Date.now() / 1_000,
+      agent: role,
+      cli: "",
+      model: "",
+      session: "",
       call: call.id,
       turn: this.#turns,
       text,

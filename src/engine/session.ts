@@ -12,7 +12,10 @@ import { bound } from "./callbacks.ts";
 import { within } from "./deadline.ts";
 import { hook } from "./hooks.ts";
 import type { Place, SessionDriver } from "./ports.ts";
+import type { KeptSession } from "./state.ts";
 import type { Turn } from "./turn.ts";
+
+const NOTHING = {};
 
 /** How long a session's end waits for its hook: the end of its run waits for the session's. */
 const SESSION_END_MS = 30_000;
@@ -20,6 +23,8 @@ const SESSION_END_MS = 30_000;
 export class SessionRecord {
   readonly agent: AgentRecord;
   readonly forkOf: SessionRecord | undefined;
+  /** The kept conversation that it carries on. */
+  readonly carries: KeptSession | undefined;
   /** How many turns the parent had taken when this fork was asked for. */
   readonly #parentTurns: number;
   /** The session's place among its role's, from 1, for people. */
@@ -41,9 +46,11 @@ export class SessionRecord {
   /** A fork holds its parent open until its own first turn. */
   #parent: Session | undefined;
 
-  constructor(agent: AgentRecord, forkOf?: SessionRecord) {
+  constructor(agent: AgentRecord, from: { readonly forkOf?: SessionRecord; readonly carries?: KeptSession } = NOTHING) {
+    const { forkOf, carries } = from;
     this.agent = agent;
     this.forkOf = forkOf;
+    this.carries = carries;
     this.#parentTurns = forkOf?.turns ?? 0;
     this.#parent = forkOf?.view;
     const { call, role } = agent.family;
@@ -104,6 +111,8 @@ export class SessionRecord {
         );
       }
     }
+    const { carries } = this;
+    if (carries) this.#assertCarriable(carries, place);
     const parent = this.forkOf?.driver;
     if (this.forkOf?.closed && !this.#parent) throw new SessionError(`${role}: the session to fork is over`);
     this.driver = driver.open({
@@ -114,8 +123,21 @@ export class SessionRecord {
         asFlow(call, () => fn({ ctx: call.context, session: this.view }), this.under?.cancellation),
       ),
       ...(parent ? { forkOf: parent } : {}),
+      ...(carries ? { carries } : {}),
     });
     return this.driver;
+  }
+
+  #assertCarriable({ harness }: KeptSession, { machine }: Place): void {
+    const { driver } = this.agent.family;
+    if (driver.harness !== harness) {
+      throw new UnsupportedOperation(`${driver.harness} cannot carry on a conversation ${harness} kept`);
+    }
+    if (machine.backend !== "local") {
+      throw new UnsupportedOperation(
+        `${harness} cannot carry a kept conversation onto another machine its CLI runs on`,
+      );
+    }
   }
 
   #assertMovable(forks: Forks, harness: string, place: Place, verb: "move" | "fork"): void {
@@ -222,11 +244,6 @@ class SessionView implements Session {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#session.close();
-  }
-
-  /** A conversation is no JSON: written as `{}`, it would be lost without a word. */
-  toJSON(): never {
-    throw new TypeError("a session cannot be kept in a state that is held in memory");
   }
 }
 

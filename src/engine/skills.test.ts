@@ -28,6 +28,9 @@ function started(flow: AnyFlow, fake: FakeAgent, skills: SkillResolver, kinds: s
     recorder: { record: ({ kind }) => void kinds.push(kind) },
     load: () => Promise.reject(new Error("nothing is loaded")),
     skills,
+    keep: () => {
+      throw new Error("nothing here is kept");
+    },
   });
 }
 

@@ -21,6 +21,8 @@ export class Ledger {
   #cost = 0;
   #outputTokens = 0;
   #duration = 0;
+  /** The limit of its own that was spent first: turns under way may spend another, and the refusals stay the same. */
+  #first: Limit | undefined;
   /** What cuts off each turn under way, where a limit here cuts off. */
   readonly #cuts: Set<(limit: Limit) => void> | undefined;
   /** The nearest ledger, from here on up, with a limit in money or tokens that cuts off. */
@@ -51,6 +53,7 @@ export class Ledger {
       // Nothing is taken back. What is not a number stays none, and refuses the next turn.
       ledger.#cost += Math.max(0, cost);
       ledger.#outputTokens += Math.max(0, outputTokens);
+      if (ledger.limits) ledger.#spentFirst();
     }
     for (let ledger = this.#hard; ledger; ledger = ledger.above && ledger.above.#hard) {
       const limit = ledger.#reached("hard");
@@ -81,6 +84,20 @@ export class Ledger {
     return which === "any" || !graceful.outputTokens ? "outputTokens" : undefined;
   }
 
+  /** The first of its own limits that was spent, as it is from then on. */
+  #spentFirst(now?: number): Limit | undefined {
+    return (this.#first ??= this.#isLate(now) ? "duration" : this.#reached("any"));
+  }
+
+  #spentHard(now: number): Limit | undefined {
+    return !this.graceful.duration && this.#isLate(now) ? "duration" : this.#reached("hard");
+  }
+
+  #isLate(now?: number): boolean {
+    const { limits, startedAt } = this;
+    return limits?.duration !== undefined && (now ?? Date.now()) >= startedAt + limits.duration;
+  }
+
   /** Counts a turn's milliseconds, here and above. */
   lasted(ms: number): void {
     for (let ledger: Ledger | undefined = this; ledger; ledger = ledger.above) ledger.#duration += ms;
@@ -91,13 +108,8 @@ export class Ledger {
     for (let ledger: Ledger | undefined = this; ledger; ledger = ledger.above) {
       // A price list gone bad in the middle of a run must not let it spend without end: its next turn is refused.
       if (which === "any" && !Number.isFinite(ledger.#cost + ledger.#outputTokens)) return "cost";
-      const { limits } = ledger;
-      if (!limits) continue;
-      const { graceful } = ledger;
-      if (limits.duration !== undefined && now >= ledger.startedAt + limits.duration) {
-        if (which === "any" || !graceful.duration) return "duration";
-      }
-      const reached = ledger.#reached(which);
+      if (!ledger.limits) continue;
+      const reached = which === "any" ? ledger.#spentFirst(now) : ledger.#spentHard(now);
       if (reached) return reached;
     }
     return undefined;

@@ -1,58 +1,167 @@
 /** What a resumable flow keeps while it runs. */
 
+import type { Session } from "../flows/agent.ts";
 import type { FlowState } from "../flows/context.ts";
 import { StateNotSerializable } from "../flows/errors.ts";
 
-/** A state held in memory: what is read is the JSON round trip of what was set. */
-export class MemoryState implements FlowState {
-  readonly #kept = new Map<string, string>();
+/** A conversation as a state holds it. */
+export interface KeptSession {
+  readonly harness: string;
+  /** The harness's own id of it. */
+  readonly id: string;
+  /** The directory of its copy. Absolute. */
+  readonly at: string;
+  readonly role: string;
+}
+
+/** Where a state's values lie. */
+export interface StateStore {
+  /** Values as JSON, by key. */
+  readonly values: ReadonlyMap<string, string>;
+  set(key: string, json: string): void;
+  delete(key: string): boolean;
+}
+
+/** What a state asks of the call that it is of. */
+export interface StateSessions {
+  /** Whether a value is a session, whoever's. */
+  isSession(value: unknown): boolean;
+  /** Refuses a session that cannot be kept. @throws StateNotSerializable */
+  assertKeepable(session: unknown): void;
+  /** Copies sessions as they stand: all of them, or none. @throws StateNotSerializable */
+  keep(sessions: readonly unknown[]): ReadonlyMap<unknown, KeptSession>;
+  /** A new session that carries a kept one on. */
+  carriedOn(kept: KeptSession): Session;
+}
+
+/** A state held in memory alone. */
+export function memoryStore(): StateStore {
+  const values = new Map<string, string>();
+  return {
+    values,
+    set: (key, json) => void values.set(key, json),
+    delete: (key) => values.delete(key),
+  };
+}
+
+/** The state of a call: what is read is the JSON round trip of what was set, its sessions new ones on each read. */
+export class CallState implements FlowState {
+  readonly #store: StateStore;
+  readonly #sessions: StateSessions;
+
+  constructor(store: StateStore, sessions: StateSessions) {
+    this.#store = store;
+    this.#sessions = sessions;
+  }
 
   get<T>(key: string, fallback?: T): T | undefined {
-    const kept = this.#kept.get(key);
-    return kept === undefined ? fallback : (JSON.parse(kept) as T);
+    const kept = this.#store.values.get(key);
+    return kept === undefined ? fallback : (this.#read(kept) as T);
   }
 
   set(key: string, value: unknown): void {
     if (typeof key !== "string") throw new StateNotSerializable(`a state key is a string, not ${printed(key)}`);
-    this.#kept.set(key, serialized(value));
+    this.#store.set(key, this.#serialized(value));
   }
 
   delete(key: string): boolean {
-    return this.#kept.delete(key);
+    return this.#store.delete(key);
   }
 
   has(key: string): boolean {
-    return this.#kept.has(key);
+    return this.#store.values.has(key);
   }
 
   keys(): IterableIterator<string> {
-    return [...this.#kept.keys()].values();
+    return [...this.#store.values.keys()].values();
   }
 
   get size(): number {
-    return this.#kept.size;
+    return this.#store.values.size;
   }
 
   *[Symbol.iterator](): IterableIterator<[string, unknown]> {
-    for (const [key, kept] of Array.from(this.#kept)) yield [key, JSON.parse(kept)];
+    for (const [key, kept] of Array.from(this.#store.values)) yield [key, this.#read(kept)];
+  }
+
+  #read(json: string): unknown {
+    if (!json.includes(MARK)) return JSON.parse(json);
+    return JSON.parse(json, (_key, part: unknown) => {
+      if (typeof part !== "object" || part === null) return part;
+      const kept = keptIn(part);
+      if (kept) return this.#sessions.carriedOn(kept);
+      const number = (part as Readonly<Record<string, unknown>>)[NUMBER];
+      return typeof number === "string" ? Number(number) : part;
+    });
+  }
+
+  #serialized(value: unknown): string {
+    const found = new Set<unknown>();
+    const text = this.#stringified(value, (session) => {
+      this.#sessions.assertKeepable(session);
+      found.add(session);
+      return null;
+    });
+    if (found.size === 0) return text;
+    const kept = this.#sessions.keep([...found]);
+    return this.#stringified(value, (session) => ({ [SESSION]: kept.get(session) }));
+  }
+
+  #stringified(value: unknown, written: (session: unknown) => unknown): string {
+    try {
+      return JSON.stringify(value, (_key, part: unknown) => {
+        switch (typeof part) {
+          case "number":
+            // JSON has no word for them: they would be read back as null.
+            return Number.isFinite(part) ? part : { [NUMBER]: String(part) };
+          case "object":
+            if (part === null || Array.isArray(part)) return part;
+            if (this.#sessions.isSession(part)) return written(part);
+            assertPlain(part);
+            return part;
+          case "string":
+          case "boolean":
+            return part;
+          default:
+            throw new TypeError(`${typeof part} is not JSON`);
+        }
+      });
+    } catch (error) {
+      if (error instanceof StateNotSerializable) throw error;
+      throw new StateNotSerializable(
+        `${typeName(value)} cannot be kept in a flow's state: ${(error as Error).message}`,
+        { cause: error },
+      );
+    }
   }
 }
 
-function serialized(value: unknown): string {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value, (_key, part: unknown) => {
-      if (part === undefined || typeof part === "function" || typeof part === "symbol" || typeof part === "bigint") {
-        throw new TypeError(`${typeof part} is not JSON`);
-      }
-      return part;
-    });
-  } catch (error) {
-    throw new StateNotSerializable(`${typeName(value)} cannot be kept in a flow's state: ${(error as Error).message}`, {
-      cause: error,
-    });
+/** The key of an object that stands for a session. */
+const SESSION = "\u0000session";
+/** The key of an object that stands for a number that JSON cannot hold. */
+const NUMBER = "\u0000number";
+/** What any of them has in it, as text. */
+const MARK = String.raw`"\u0000`;
+
+/** Refuses what JSON would make an empty object of, without a word, and what only a state itself writes. */
+function assertPlain(part: object): void {
+  // One that a model's answer holds would name any file as a conversation.
+  if (Object.hasOwn(part, SESSION) || Object.hasOwn(part, NUMBER)) {
+    throw new TypeError("a key that begins with a NUL is the state's own");
   }
-  return text;
+  const prototype: unknown = Object.getPrototypeOf(part);
+  if (prototype === Object.prototype || prototype === null) return;
+  if (LOST_IN_JSON.some((kind) => part instanceof kind)) throw new TypeError(`${typeName(part)} is not JSON`);
+}
+
+const LOST_IN_JSON = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error, ArrayBuffer];
+
+function keptIn(part: object): KeptSession | undefined {
+  const kept = (part as Readonly<Record<string, unknown>>)[SESSION];
+  if (typeof kept !== "object" || kept === null) return undefined;
+  const { harness, id, at, role } = kept as Readonly<Record<string, unknown>>;
+  const isKept = typeof harness === "string" && typeof id === "string" && typeof at === "string";
+  return isKept && typeof role === "string" ? { harness, id, at, role } : undefined;
 }
 
 function typeName(value: unknown): string {

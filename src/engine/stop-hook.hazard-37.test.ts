@@ -25,6 +25,13 @@ describe("a stop hook that blocks for ever", () => {
     assert.match(last ?? "", /a stop hook said the same/);
   });
 
+  it("on no answer at all ends its turn", async () => {
+    const { said, prompts, last } = await blocked({ reply: "" }, () => "say something");
+    assert.equal(said, "");
+    assert.ok(prompts <= 20, `${prompts} prompts`);
+    assert.match(last ?? "", /a stop hook said the same/);
+  });
+
   it("ends its turn once the budget is spent, and says so", async () => {
     const { prompts, last } = await blocked({ cost: 1, reply: (prompt) => prompt }, (again) => `more ${again}`, {
       cost: 5,

@@ -314,6 +314,8 @@ export class Turn implements TurnHost {
       zod: this.#schema,
     };
     await this.#settled(driver.ready(this.#setup));
+    const settling = call.run.settling(call);
+    if (settling) await settling;
     session.place = place;
     return driver;
   }

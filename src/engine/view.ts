@@ -74,7 +74,7 @@ class AgentView {
     if (parent.turns === 0) {
       throw new SessionError(`${this.role}: the session to fork has taken no turn to carry on from`);
     }
-    return new SessionRecord(this.#agent, parent).view;
+    return new SessionRecord(this.#agent, { forkOf: parent }).view;
   }
 
   derive(narrower: { readonly permission?: PermissionLike; readonly skills?: readonly string[] } = {}): Agent {

@@ -14,17 +14,26 @@ async function acted(prompt: string, { session }: { readonly session: FakeSessio
   return answer;
 }
 
+/** What the agent said before its last answer. */
+function saidBefore(messages: readonly { readonly role: string; readonly content: unknown }[]): readonly string[] {
+  const said = messages.flatMap(({ role, content }) => (role === "assistant" ? [String(content)] : []));
+  return said.slice(0, -1);
+}
+
 for (const harness of ["claude", "kimi", "pi", "agy", "native"] as const) {
   agentDriverConformance(`a fake of ${harness}`, async () => {
     const machine = new FakeEnv();
     await machine.makeDirectory("/elsewhere");
-    const driver = new FakeAgent({ harness, reply: acted, namesLate: true });
+    const again = (): FakeAgent => new FakeAgent({ harness, reply: acted, namesLate: true });
+    const driver = again();
     return {
       driver,
       place: { machine, workdir: "/work" },
       elsewhere: { machine, workdir: "/elsewhere" },
       can: new Set(["say", "give", "call", "hang"] as const),
       prompt: (steps, words = "") => `${words}\u0002${JSON.stringify(steps)}`,
+      again,
+      remembered: (session) => saidBefore(session.messages ?? []),
       close: () => driver.close(),
     };
   });

@@ -66,6 +66,8 @@ export class FakeAgent implements AgentDriver {
     this.#turns = {
       harness,
       serves: this.serves,
+      forks: this.forks,
+      kept: new Map(),
       spend,
       namesLate,
       replies: new Replies(options.reply),

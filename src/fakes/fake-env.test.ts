@@ -120,7 +120,7 @@ describe("a fake machine's files", () => {
 describe("a fake machine", () => {
   it("serves what it does and is large, unless told otherwise", () => {
     const env = new FakeEnv();
-    assert.deepEqual([...env.serves], ["shell", "bash", "files"]);
+    assert.deepEqual([...env.serves], ["shell", "bash", "files", "worktree", "temp_clone", "scratch", "rewind", "git"]);
     assert.deepEqual(env.size, { cpus: 8, memory: 64 * 2 ** 30, gpus: 0, gpuMemory: 0 });
     assert.deepEqual([env.backend, env.provider, env.workdir], ["local", "", "/work"]);
     const small = new FakeEnv({

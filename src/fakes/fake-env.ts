@@ -2,8 +2,9 @@
 
 import { posix } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EnvBackend, EnvNeed } from "../flows/env.ts";
+import { ENV_NEEDS, type EnvBackend, type EnvNeed } from "../flows/env.ts";
 import { EnvCommandTimeout, EnvError, EnvFileNotFound, EnvUnavailable } from "../flows/errors.ts";
+import { FakeDerive } from "./fake-derive.ts";
 import type { ExecOutcome, ExecRequest, Machine, MachineSize } from "../engine/ports.ts";
 
 /** What a command came to; what is left out is 0 and `""`. */
@@ -33,7 +34,7 @@ export interface FakeEnvOptions {
   /** Default `local`. */
   readonly backend?: EnvBackend | undefined;
   readonly provider?: string | undefined;
-  /** What it serves. Default: `shell`, `bash` and `files`. */
+  /** What it serves. Default: every need. */
   readonly needs?: Iterable<EnvNeed> | undefined;
   /** Default 8. */
   readonly cpus?: number | undefined;
@@ -64,6 +65,7 @@ export class FakeEnv implements Machine {
   readonly size: MachineSize;
   readonly refs: ReadonlySet<string>;
   readonly repo: boolean;
+  readonly derive: FakeDerive;
   /** Every command that was run, in order. */
   readonly commands: FakeCommand[] = [];
   readonly #run: FakeRun | undefined;
@@ -85,13 +87,21 @@ export class FakeEnv implements Machine {
     this.#run = options.run;
     this.#makeDirectories(this.workdir);
     for (const [path, data] of Object.entries(files)) this.#put(this.#resolve(path, this.workdir), bytesOf(data));
+    this.derive = new FakeDerive({
+      refs: this.refs,
+      repo,
+      workdir: this.workdir,
+      isDirectory: (path) => this.#directories.has(path),
+      makeDirectory: (path) => this.#makeDirectories(path),
+      under: (directory) => this.#under(directory),
+      put: (path, data) => this.#put(path, data),
+      remove: (directory) => this.#remove(directory),
+    });
   }
 
   /** What the workdir holds now, by relative path. */
   get files(): Readonly<Record<string, Uint8Array>> {
-    const base = this.workdir === "/" ? "/" : `${this.workdir}/`;
-    const inside = [...this.#files].filter(([path]) => path.startsWith(base));
-    return Object.fromEntries(inside.map(([path, data]) => [path.slice(base.length), data]));
+    return Object.fromEntries(this.#under(this.workdir));
   }
 
   /** One file as text; the path is relative to the workdir, or absolute. */
@@ -105,10 +115,14 @@ export class FakeEnv implements Machine {
   }
 
   /** Ids of the copies that are not removed yet. */
-  readonly clones: readonly string[] = [];
+  get clones(): readonly string[] {
+    return this.derive.ids("clones");
+  }
 
   /** Ids of the scratch directories that are not removed yet. */
-  readonly scratches: readonly string[] = [];
+  get scratches(): readonly string[] {
+    return this.derive.ids("scratch");
+  }
 
   /** How many times it was closed: once a run. */
   get closed(): number {
@@ -229,6 +243,19 @@ export class FakeEnv implements Machine {
     this.#files.set(path, data);
   }
 
+  #under(directory: string): ReadonlyMap<string, Uint8Array> {
+    const base = directory === "/" ? "/" : `${directory}/`;
+    const inside = [...this.#files].filter(([path]) => path.startsWith(base));
+    return new Map(inside.map(([path, data]) => [path.slice(base.length), data]));
+  }
+
+  #remove(directory: string): void {
+    for (const path of this.#files.keys()) if (path.startsWith(`${directory}/`)) this.#files.delete(path);
+    for (const path of this.#directories) {
+      if (path === directory || path.startsWith(`${directory}/`)) this.#directories.delete(path);
+    }
+  }
+
   #makeDirectories(path: string): void {
     for (let directory = path; !this.#directories.has(directory); directory = posix.dirname(directory)) {
       if (this.#files.has(directory)) throw new EnvError(`${directory} is a file, not a directory`);
@@ -237,8 +264,7 @@ export class FakeEnv implements Machine {
   }
 }
 
-/** What a machine in memory really does: a role that needs more is refused, rather than failing in the flow. */
-const SERVED: readonly EnvNeed[] = ["shell", "bash", "files"];
+const SERVED: readonly EnvNeed[] = ENV_NEEDS;
 
 const UTF8 = new TextDecoder();
 

@@ -5,12 +5,13 @@ import type { Usage } from "../flows/budget.ts";
 import type { Message } from "../flows/callbacks.ts";
 import type { CliResult } from "../flows/command-line.ts";
 import { SessionError, UnsupportedOperation } from "../flows/errors.ts";
-import { type AgentNeed, type Harness, HARNESSES } from "../flows/harness.ts";
+import { type AgentNeed, type Forks, type Harness, HARNESSES } from "../flows/harness.ts";
 import type { Permission } from "../flows/permission.ts";
 import { aroundModel, aroundTool } from "../engine/around.ts";
 import type { BoundCallbacks } from "../engine/callbacks.ts";
 import type {
   Answer,
+  KeptConversation,
   OfferedTool,
   Opening,
   SessionDriver,
@@ -19,12 +20,16 @@ import type {
   TurnHost,
   TurnSetup,
 } from "../engine/ports.ts";
+import { keepConversation, keptConversation } from "./kept.ts";
 import { type Replies, shaped } from "./reply.ts";
 
 /** What a fake agent's sessions share. */
 export interface FakeTurns {
   readonly harness: Harness;
   readonly serves: ReadonlySet<AgentNeed>;
+  readonly forks: Forks;
+  /** The sessions whose conversations were kept, by the directories of the copies. */
+  readonly kept: Map<string, FakeSession>;
   readonly spend: Spend & { readonly cost: number; readonly seconds: number };
   readonly namesLate: boolean;
   readonly replies: Replies<FakeSession>;
@@ -73,7 +78,7 @@ export class FakeSession implements SessionDriver {
   readonly permission: Permission;
   /** The names of its skills. */
   readonly skills: readonly string[];
-  /** The session that this one carries on from. */
+  /** The session that this one carries on from: its parent, or the one of this agent whose kept conversation it is. */
   readonly forkedFrom: FakeSession | undefined;
   /** Every prompt that it was sent. */
   readonly prompts: string[] = [];
@@ -85,6 +90,10 @@ export class FakeSession implements SessionDriver {
   readonly #turns: FakeTurns;
   readonly #role: string;
   readonly #id: string;
+  /** The kept conversation that it carries on. */
+  readonly #carries: KeptConversation | undefined;
+  /** Whether the messages that it carries on from stand in it. */
+  #carried = false;
   #named: boolean;
   #closed = false;
   #taken = 0;
@@ -95,7 +104,7 @@ export class FakeSession implements SessionDriver {
   #usage: Usage = { duration: 0, cost: 0, outputTokens: 0 };
 
   constructor(turns: FakeTurns, opening: Opening, id: string) {
-    const { role, permission, skills, callbacks, forkOf } = opening;
+    const { role, permission, skills, callbacks, forkOf, carries } = opening;
     this.#turns = turns;
     this.#role = role;
     this.#id = id;
@@ -103,7 +112,9 @@ export class FakeSession implements SessionDriver {
     this.#callbacks = callbacks;
     this.permission = permission;
     this.skills = skills.map(({ name }) => name);
-    this.forkedFrom = forkOf instanceof FakeSession ? forkOf : undefined;
+    this.#carries = carries;
+    const kept = carries && turns.kept.get(carries.at);
+    this.forkedFrom = forkOf instanceof FakeSession ? forkOf : kept;
   }
 
   /** The id of the conversation, `""` until it is named. */
@@ -140,7 +151,7 @@ export class FakeSession implements SessionDriver {
     return this.#setup?.clis ?? [];
   }
 
-  /** What was said so far: every prompt and what was answered to it. */
+  /** What was said so far: every prompt and what was answered to it, in the conversation that it carries on too. */
   get messages(): readonly Message[] {
     return [...this.#messages];
   }
@@ -149,13 +160,30 @@ export class FakeSession implements SessionDriver {
 
   async ready(setup: TurnSetup): Promise<void> {
     if (this.#closed) throw new SessionError(`${this.#role}: the session is over`);
+    this.#carryOn(setup);
     this.#setup = setup;
+  }
+
+  /** Takes in what it carries on, before its first turn. */
+  #carryOn({ place }: TurnSetup): void {
+    if (this.#carried) return;
+    const { harness, forks } = this.#turns;
+    if (this.#carries) {
+      if (forks === "never") throw new UnsupportedOperation(`${harness} cannot fork a session`);
+      const { messages, workdir } = keptConversation(harness, this.#carries);
+      if (forks === "in-place" && workdir !== place.workdir) {
+        throw new UnsupportedOperation(`${harness} cannot fork a session into another workdir`);
+      }
+      this.#messages.push(...messages);
+    } else if (this.forkedFrom) this.#messages.push(...this.forkedFrom.messages);
+    this.#carried = true;
   }
 
   async take(prompt: string, turn: TurnHost): Promise<Answer> {
     if (this.#closed) throw new SessionError(`${this.#role}: the session is over`);
     if (this.#under) throw new SessionError(`${this.#role}: a turn of this session is under way`);
     turn.signal.throwIfAborted();
+    this.#carryOn(turn.setup);
     this.#setup = turn.setup;
     this.#named = true;
     turn.named(this.#id);
@@ -261,6 +289,22 @@ export class FakeSession implements SessionDriver {
     return true;
   }
 
+  keep(into: string): void {
+    const { harness, forks, kept } = this.#turns;
+    if (forks === "never") throw new UnsupportedOperation(`${harness} cannot fork a session`);
+    if (IN_ROWS.has(harness)) {
+      throw new UnsupportedOperation(
+        `${harness} keeps its sessions as rows of a database: the conversation cannot be found as files`,
+      );
+    }
+    const workdir = this.#setup?.place.workdir;
+    if (workdir === undefined || this.#taken === 0) {
+      throw new SessionError(`${this.#role}: the session to keep has taken no turn to carry on from`);
+    }
+    keepConversation({ id: this.#id, workdir, messages: this.#messages }, into);
+    kept.set(into, this);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -270,7 +314,10 @@ export class FakeSession implements SessionDriver {
 
   // ── what an agent does in its turn ──────────────────────────────────────────────────────────────────────────────
 
-  /** Reaches for a tool. Whether it would run. A hook refuses it only where the harness lets hooks gate tools. */
+  /**
+   * Reaches for a tool. Whether it would run. A hook refuses it only where the harness lets hooks gate tools; a
+   * callback that gives its result keeps it from running, where the agent serves `tool_callbacks`.
+   */
   async tool(name: string, input: Readonly<Record<string, unknown>> = {}): Promise<boolean> {
     const { host } = this.#acting();
     host.event({ kind: "tool", text: `${name} ${JSON.stringify(input)}`, tool: name, input });
@@ -278,6 +325,14 @@ export class FakeSession implements SessionDriver {
     let ran = verdict.allow || !HARNESSES[this.#turns.harness].gatesTools;
     if (ran && this.#turns.serves.has("permission_request")) {
       ran = (await this.#unlessInterrupted(host.permissionRequest(name, input))).allow;
+    }
+    if (ran && this.#turns.serves.has("tool_callbacks")) {
+      // A callback's result stands in place of the tool's: it does not run then.
+      let reached = false;
+      const run = async () => ((reached = true), { text: "done", failed: false });
+      const use = { id: `use-${++this.#uses}`, tool: name, input, messages: this.messages };
+      await this.#unlessInterrupted(aroundTool({ callbacks: this.#callbacks, use, run, signal: host.signal }));
+      ran = reached;
     }
     this.tools.push({ name, input, ran });
     return ran;
@@ -369,6 +424,9 @@ export class FakeSession implements SessionDriver {
 }
 
 const CUT = Symbol("cut short");
+
+/** The harnesses whose conversations are no files that could be copied. */
+const IN_ROWS: ReadonlySet<Harness> = new Set<Harness>(["opencode", "mimo"]);
 
 function underWay(host: TurnHost): Under {
   let interrupt: (error: unknown) => void = () => {};

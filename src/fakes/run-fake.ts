@@ -1,6 +1,7 @@
 /** Running a flow through the real engine over fakes: no CLI, no machine, no tokens, no waiting. */
 
 import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getCallSites } from "node:util";
@@ -15,8 +16,18 @@ import {
 import { FlowRuntimeError } from "../flows/errors.ts";
 import type { AnyFlow, Flow } from "../flows/flow.ts";
 import type { AgentRoles, EnvRoles } from "../flows/role.ts";
-import type { AgentDriver, Machine, OutworlderDriver, Place, Recorder, SkillResolver } from "../engine/ports.ts";
+import type {
+  AgentDriver,
+  JournalStore,
+  Machine,
+  OutworlderDriver,
+  Place,
+  Recorder,
+  RunSetup,
+  SkillResolver,
+} from "../engine/ports.ts";
 import { startRun } from "../engine/run.ts";
+import { keptUnder, temporaryShelf } from "../home/kept.ts";
 import { FakeAgent } from "./fake-agent.ts";
 import { FakeEnv } from "./fake-env.ts";
 import { FakeOutworlder } from "./fake-outworlder.ts";
@@ -73,26 +84,32 @@ export async function runFake(
   options: FakeRunOptions = {},
 ): Promise<unknown> {
   const caller = getCallSites(2)[1]?.scriptName ?? "";
-  if (options.journal !== undefined || options.resume) {
-    throw new FlowRuntimeError("runFake keeps no journal yet: leave out journal and resume");
+  if (options.resume && options.journal === undefined) {
+    throw new FlowRuntimeError("resume picks up a journal: give its path as journal");
   }
   const load = loaderFrom(directoryOf(caller), flow);
   const found = typeof flow === "string" ? await load(flow, undefined) : flow;
   const { agents, outworlder } = agentsFor(found, options);
-  const run = startRun({
-    flow: found,
-    task,
-    agents,
-    envs: envsFor(found, options),
-    workspace: placeOf(options.local ?? localFor(found)),
-    outworlder,
-    params: options.params ?? {},
-    budget: options.budget ?? { cost: Infinity },
-    prices: { cost: () => undefined },
-    recorder: options.recorder ?? { record: () => {} },
-    load,
-    skills: fakeSkills,
-  });
+  // Nothing is waited for without a journal: a test's clock may be its own.
+  const shelf: Shelf = options.journal === undefined ? temporaryShelf(tmpdir) : await openShelf(found, options);
+  const run = startRun(
+    {
+      flow: found,
+      task,
+      agents,
+      envs: envsFor(found, options),
+      workspace: placeOf(options.local ?? localFor(found)),
+      outworlder,
+      params: options.params ?? {},
+      budget: options.budget ?? { cost: Infinity },
+      prices: { cost: () => undefined },
+      recorder: options.recorder ?? { record: () => {} },
+      load,
+      skills: fakeSkills,
+      keep: shelf.keep,
+    },
+    shelf.journal,
+  );
   const { signal } = options;
   const stop = (): void => run.stop();
   if (signal?.aborted) stop();
@@ -103,7 +120,24 @@ export async function runFake(
     signal?.removeEventListener("abort", stop);
     // One driver may fill several roles, and is closed once a run.
     await Promise.all([...new Set(Object.values(agents))].map((driver) => driver.close()));
+    shelf.remove();
   }
+}
+
+interface Shelf {
+  readonly keep: RunSetup["keep"];
+  readonly journal?: JournalStore;
+  remove(): void;
+}
+
+/** Where a run with a journal keeps what its flow's state holds: beside it. */
+async function openShelf(flow: AnyFlow, { journal: path = "", resume = false }: FakeRunOptions): Promise<Shelf> {
+  if (!flow.resumable) throw new FlowRuntimeError(`${flow.name} is not resumable: it keeps no journal`);
+  const { openJournal, readJournal } = await import("../home/journal.ts");
+  const trouble = (error: Error): void =>
+    process.emitWarning(`a part of the journal ${path} could not be written: ${error.message}`);
+  const journal = openJournal({ path, trouble, ...(resume ? { earlier: readJournal(path).records } : {}) });
+  return { keep: keptUnder(dirname(path)), journal, remove: () => {} };
 }
 
 function agentsFor(
@@ -195,8 +229,14 @@ function isMachine(value: unknown): value is Machine {
   return hasMethods(value, "exec", "read", "write");
 }
 
+/** A fake that fills two roles is one environment: what is derived of it by an id is the same in both. */
+const placed = new WeakMap<FakeEnv, Place>();
+
 function placeOf(env: FakeEnv | Place): Place {
-  return env instanceof FakeEnv ? { machine: env, workdir: env.workdir } : env;
+  if (!(env instanceof FakeEnv)) return env;
+  const place = placed.get(env) ?? { machine: env, workdir: env.workdir };
+  placed.set(env, place);
+  return place;
 }
 
 /** A URL names the skill after its `#`, or one called as its repository is. */

@@ -88,7 +88,17 @@ test("what was recorded is read back: calls, sessions, agents, usage, how it end
     [{ flow: "plan:plan", how: "done", calls: [{ flow: "plan:step", how: "failed" }] }],
   );
   assert.deepEqual(read.sessions, [{ agent: "builder", backend: "claude", provider: "local", session: "s1", call: 0 }]);
-  assert.deepEqual(read.agents, [{ agent: "builder", turns: 1, failed: 0, outputTokens: 7, cost: 0.5, seconds: 4 }]);
+  assert.deepEqual(read.agents, [
+    {
+      agent: "builder",
+      turns: 1,
+      failed: 0,
+      outputTokens: 7,
+      tokens: { input: 3, output: 7 },
+      cost: 0.5,
+      seconds: 4,
+    },
+  ]);
   assert.deepEqual(
     lines(join(epic.directory, "events.jsonl")).map(({ kind }) => kind),
     ["begins", "tool", "result", "ends"],

@@ -7,6 +7,7 @@ import { type Ending, isTurnEvent, type RunEvent } from "../engine/events.ts";
 import type { Recorder } from "../engine/ports.ts";
 import type { Usage } from "../flows/budget.ts";
 import { appender } from "./appender.ts";
+import { flushedAtExit } from "./exit-flush.ts";
 import { toJsonEvent } from "./json-event.ts";
 import { makeDirectory } from "./make-directory.ts";
 import { thisOwner } from "./owner.ts";
@@ -20,6 +21,8 @@ export const EPIC_FILES = {
   events: "events.jsonl",
   /** The journal of a resumable run. */
   journal: "resume.jsonl",
+  /** The programs that ran meanwhile, where the run was profiled. */
+  profile: "profile.jsonl",
   /** There for as long as the run goes; names the process that holds it. */
   held: ".held",
 } as const;
@@ -98,7 +101,7 @@ export function createEpic(options: {
   };
   write("began", Date.now() / 1000, { workspace: workspacePath(workspace), ...began });
 
-  flushAtExit(events.flush);
+  const unlisten = flushedAtExit(events.flush);
   let ended = false;
   return {
     name: basename(directory),
@@ -115,7 +118,7 @@ export function createEpic(options: {
     end({ how, usage, error }) {
       if (ended) return;
       ended = true;
-      unflushed.delete(events.flush);
+      unlisten();
       const now = Date.now() / 1000;
       try {
         // The stream first: who reads `ended` finds every event.
@@ -129,20 +132,6 @@ export function createEpic(options: {
       }
     },
   };
-}
-
-/** Of the epics of every run under way in this process: it may hold hundreds, and Node warns past ten listeners. */
-const unflushed = new Set<() => void>();
-let listens = false;
-
-/** A process that leaves without ending its runs still leaves every event they had. */
-function flushAtExit(flush: () => void): void {
-  unflushed.add(flush);
-  if (listens) return;
-  listens = true;
-  process.once("exit", () => {
-    for (const flush of unflushed) flush();
-  });
 }
 
 function fieldsOf(event: Exclude<RunEvent, { turn: number }>): object {

@@ -1,12 +1,13 @@
 /** Reading epics: what was run, and how it went. Whatever a crash left in them is read as far as it goes. */
 
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { basename, isAbsolute, join, resolve } from "node:path";
-import type { Ending } from "../engine/events.ts";
+import { type Ending, TOKEN_KINDS, type TokenKind, type Tokens } from "../engine/events.ts";
 import type { Began } from "./epic.ts";
 import { EPIC_FILES } from "./epic.ts";
 import { isHeld } from "./lock.ts";
 import { type Home, workspacePath } from "./paths.ts";
+import { type RecordLine, recordLines } from "./record-lines.ts";
 import { refuseNoDirectory } from "./unusable-path.ts";
 
 /** `unfinished`: no end was written and the process is gone. */
@@ -70,6 +71,8 @@ export interface EpicAgent {
   readonly turns: number;
   readonly failed: number;
   readonly outputTokens: number;
+  /** By kind, of turns that were answered. */
+  readonly tokens: Tokens;
   /** Absent where no turn had a price. */
   readonly cost?: number;
   readonly seconds: number;
@@ -136,19 +139,35 @@ export function findEpics(home: Home, workspace: string, name: string): readonly
   return here.length > 0 ? here : children(home.epics).flatMap(children).filter(matches).filter(isEpic);
 }
 
+/** An epic as a list shows it. @throws Error where its record cannot be read. */
+export function readSummary(directory: string): EpicSummary {
+  return readRecord(directory).summary;
+}
+
 /** An epic, read whole. @throws Error where its record cannot be read. */
 export function readEpic(directory: string): Epic {
   const { summary, lines, bad } = readRecord(directory);
-  const events = jsonLines(join(directory, EPIC_FILES.events));
-  const agents = agentsOf(events.values);
-  const usage = summary.usage ?? usageOf(agents);
+  const { top, known } = callTree(summary, lines);
+  let badEvents = 0;
+  const agents = new AgentSums();
+  const byCall = new Map<GrowingCall, AgentSums>();
+  for (const event of recordLines(join(directory, EPIC_FILES.events), () => (badEvents += 1))) {
+    // The turns of a call whose own line is lost are the top one's, as its calls are.
+    const call = known.get(number(event["call"])) ?? top;
+    const own = byCall.get(call) ?? new AgentSums();
+    byCall.set(call, own);
+    own.add(event);
+    agents.add(event);
+  }
+  for (const [call, own] of byCall) call.agents = own.all;
+  const usage = summary.usage ?? usageOf(agents.all);
   return {
     ...summary,
     ...(usage ? { usage } : {}),
-    top: callTree(summary, lines, events.values),
+    top,
     sessions: sessionsOf(lines),
-    agents,
-    badLines: bad + events.bad,
+    agents: agents.all,
+    badLines: bad + badEvents,
   };
 }
 
@@ -170,41 +189,14 @@ function isEpic(directory: string): boolean {
   return statSync(join(directory, EPIC_FILES.record), { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-type Line = Readonly<Record<string, unknown>>;
-
-/** The objects of a file, one a line. A torn or foreign line is skipped and counted; no file is an empty one. */
-function jsonLines(path: string): { readonly values: readonly Line[]; readonly bad: number } {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { values: [], bad: 0 };
-    throw error;
-  }
-  const values: Line[] = [];
-  let bad = 0;
-  for (const line of text.split("\n")) {
-    // A power loss leaves a run of NULs, with or without a good record after it.
-    const record = line.replaceAll("\u0000", "").trim();
-    if (record === "") {
-      if (line !== "") bad += 1;
-      continue;
-    }
-    try {
-      const value: unknown = JSON.parse(record);
-      if (typeof value === "object" && value !== null && !Array.isArray(value)) values.push(value as Line);
-      else bad += 1;
-    } catch {
-      bad += 1;
-    }
-  }
-  return { values, bad };
-}
+type Line = RecordLine;
 
 const ENDINGS: readonly string[] = ["done", "failed", "stopped", "waiting"] satisfies Ending[];
 
-function readRecord(directory: string): { summary: EpicSummary; lines: readonly Line[]; bad: number } {
-  const { values: lines, bad } = jsonLines(join(directory, EPIC_FILES.record));
+/** What the record of an epic says, with its lines. @throws Error where it cannot be read. */
+export function readRecord(directory: string): { summary: EpicSummary; lines: readonly Line[]; bad: number } {
+  let bad = 0;
+  const lines = [...recordLines(join(directory, EPIC_FILES.record), () => (bad += 1))];
   const began = lines.find(({ event }) => event === "began") ?? {};
   const ended = lines.findLast(({ event }) => event === "ended");
   const spent = lines.findLast(({ event }) => event === "usage");
@@ -260,7 +252,10 @@ interface GrowingCall extends EpicCall {
   readonly calls: GrowingCall[];
 }
 
-function callTree(summary: EpicSummary, lines: readonly Line[], events: readonly Line[]): EpicCall {
+function callTree(
+  summary: EpicSummary,
+  lines: readonly Line[],
+): { readonly top: GrowingCall; readonly known: ReadonlyMap<number, GrowingCall> } {
   const { began, at, endedAt, state } = summary;
   const top: GrowingCall = {
     call: 0,
@@ -296,10 +291,7 @@ function callTree(summary: EpicSummary, lines: readonly Line[], events: readonly
       call.how = text(line["how"]);
     }
   }
-  // The turns of a call whose own line is lost are the top one's, as its calls are.
-  const byCall = Map.groupBy(events, (event) => known.get(number(event["call"])) ?? top);
-  for (const [call, own] of byCall) call.agents = agentsOf(own);
-  return top;
+  return { top, known };
 }
 
 function sessionsOf(lines: readonly Line[]): readonly EpicSession[] {
@@ -315,25 +307,43 @@ function sessionsOf(lines: readonly Line[]): readonly EpicSession[] {
     }));
 }
 
-function agentsOf(events: readonly Line[]): readonly EpicAgent[] {
-  const agents = new Map<string, { -readonly [K in keyof EpicAgent]: EpicAgent[K] }>();
-  for (const event of events) {
+/** What turns come to, by role. */
+class AgentSums {
+  readonly #agents = new Map<string, Growing<EpicAgent>>();
+
+  get all(): readonly EpicAgent[] {
+    return [...this.#agents.values()];
+  }
+
+  add(event: Line): void {
     const name = text(event["agent"]);
-    const agent = agents.get(name) ?? { agent: name, turns: 0, failed: 0, outputTokens: 0, seconds: 0 };
+    const agent = this.#agents.get(name) ?? {
+      agent: name,
+      turns: 0,
+      failed: 0,
+      outputTokens: 0,
+      tokens: {},
+      seconds: 0,
+    };
     if (event["kind"] === "begins") agent.turns += 1;
     else if (event["kind"] === "failed") agent.failed += 1;
     else if (event["kind"] === "ends") agent.seconds += number(event["seconds"]);
     else if (event["kind"] === "result") {
-      const tokens = event["tokens"];
-      if (typeof tokens === "object" && tokens !== null) {
-        for (const count of Object.values(tokens)) agent.outputTokens += number(count);
+      for (const count of Object.values(record(event["tokens"]))) agent.outputTokens += number(count);
+      const tokens: { [K in TokenKind]?: number } = { ...agent.tokens };
+      const spent = record(event["spent"]);
+      for (const kind of TOKEN_KINDS) {
+        const count = spent[kind];
+        if (typeof count === "number") tokens[kind] = (tokens[kind] ?? 0) + count;
       }
+      agent.tokens = tokens;
       if (typeof event["cost"] === "number") agent.cost = (agent.cost ?? 0) + event["cost"];
-    } else continue;
-    agents.set(name, agent);
+    } else return;
+    this.#agents.set(name, agent);
   }
-  return [...agents.values()];
 }
+
+type Growing<T> = { -readonly [K in keyof T]: T[K] };
 
 /** What the turns say was spent, for a run that was killed before it could write its total. */
 function usageOf(agents: readonly EpicAgent[]): EpicUsage | undefined {
@@ -351,6 +361,10 @@ function text(value: unknown): string {
 
 function number(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) ? value : 0;
+}
+
+function record(value: unknown): Line {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Line) : {};
 }
 
 function list(value: unknown): readonly Line[] {

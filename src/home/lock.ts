@@ -31,10 +31,18 @@ export async function locked<T>(path: string, run: () => T | Promise<T>, wait = 
   }
 }
 
-function taken(path: string): boolean {
+/** Locks by their paths, for what is held longer than one function runs. */
+export const locks = {
+  /** Whether it was taken. A lock that this process has already is not free. @param note Kept in the file. */
+  take: (path: string, note: object): boolean => taken(path, note) || taken(path, note),
+  drop: (path: string): void => rmSync(path, { force: true }),
+  locked: <T>(path: string, run: () => Promise<T>): Promise<T> => locked(path, run),
+};
+
+function taken(path: string, note: object = {}): boolean {
   const mine = `${path}.${process.pid}-${randomBytes(4).toString("hex")}`;
   try {
-    writeFileSync(mine, JSON.stringify(thisOwner()), { flag: "wx", mode: 0o600 });
+    writeFileSync(mine, JSON.stringify({ ...note, ...thisOwner() }), { flag: "wx", mode: 0o600 });
     // A link appears whole, with its content: nobody reads a lock that does not yet say whose it is.
     linkSync(mine, path);
     return true;

@@ -26,6 +26,11 @@ export class Home {
     return join(this.root, "epics");
   }
 
+  /** What is derived of environments: worktrees, copies, scratch directories. */
+  get envs(): string {
+    return join(this.root, "envs");
+  }
+
   /** The epics of the runs started in a workspace. Workspaces whose keys collide share it. */
   epicsOf(workspace: string): string {
     return join(this.epics, workspaceKey(workspace));

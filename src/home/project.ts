@@ -7,6 +7,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   rmdirSync,
   rmSync,
@@ -16,7 +17,8 @@ import {
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { makeDirectory } from "./make-directory.ts";
-import { UnusablePath } from "./unusable-path.ts";
+import { reasonOf, UnusablePath } from "./unusable-path.ts";
+import { writeWhole } from "./write-whole.ts";
 
 export interface Project {
   /** `<workspace>/.hmz`. */
@@ -30,6 +32,9 @@ export function projectOf(workspace: string): Project {
   const directory = join(workspace, ".hmz");
   return { directory, flows: join(directory, "flows") };
 }
+
+/** What exported epics are called, for git. */
+const EXPORTS = "*.epic.tar.gz";
 
 const FILES: Readonly<Record<string, string>> = {
   // Without it, the project's own package.json would decide how a flow is read.
@@ -52,8 +57,29 @@ const FILES: Readonly<Record<string, string>> = {
     undefined,
     2,
   )}\n`,
-  ".gitignore": "# Of this machine alone; `hmz new --link` makes the links again.\nnode_modules/\n*.epic.tar.gz\n",
+  ".gitignore": `# Of this machine alone; \`hmz new --link\` makes the links again.\nnode_modules/\n${EXPORTS}\n`,
 };
+
+/**
+ * Makes a workspace's `.hmz/` ready to hold exported epics: git is told to leave them alone. Returns the directory.
+ *
+ * @throws UnusablePath where it cannot be made or written.
+ */
+export function prepareExports(workspace: string): string {
+  const { directory } = projectOf(workspace);
+  makeDirectory(directory);
+  const file = join(directory, ".gitignore");
+  try {
+    const content = existsSync(file) ? readFileSync(file, "utf8") : "";
+    if (content.split(/\r?\n/).includes(EXPORTS)) return directory;
+    const gap = content === "" || content.endsWith("\n") ? "" : "\n";
+    writeWhole(file, content === "" ? (FILES[".gitignore"] ?? "") : `${content}${gap}${EXPORTS}\n`, 0o644);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    throw new UnusablePath(`${file} cannot be written: ${reasonOf(error)}`, code, { cause: error });
+  }
+  return directory;
+}
 
 export interface PreparedProject {
   /** What was made, relative to the workspace. */

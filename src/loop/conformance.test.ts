@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { agentDriverConformance, type ScriptAct, type ScriptStep } from "../../test/conformance/agent-driver.ts";
 import { scripted, type Step } from "../../test/model-server/script.ts";
-import { startModelServer } from "../../test/model-server/server.ts";
+import { rememberedBy, startModelServer } from "../../test/model-server/server.ts";
+import type { AgentDriver } from "../engine/ports.ts";
 import { localMachine } from "../machine/local.ts";
 import { nativeDriver } from "./driver.ts";
 
@@ -19,22 +20,26 @@ for (const provider of ["anthropic", "openai", "openai-compatible"] as const) {
       await machine.makeDirectory(path);
       return path;
     };
-    const driver = nativeDriver({
-      model: `${provider}/toy`,
-      retries: 0,
-      env: {
-        ANTHROPIC_API_KEY: "sk-ant-test",
-        ANTHROPIC_BASE_URL: server.url,
-        OPENAI_API_KEY: "sk-test",
-        OPENAI_BASE_URL: `${server.url}/v1`,
-      },
-    });
+    const again = (): AgentDriver =>
+      nativeDriver({
+        model: `${provider}/toy`,
+        retries: 0,
+        env: {
+          ANTHROPIC_API_KEY: "sk-ant-test",
+          ANTHROPIC_BASE_URL: server.url,
+          OPENAI_API_KEY: "sk-test",
+          OPENAI_BASE_URL: `${server.url}/v1`,
+        },
+      });
+    const driver = again();
     return {
       driver,
       place: { machine, workdir: await directory("here") },
       elsewhere: { machine, workdir: await directory("there") },
       can: new Set(["say", "shell", "write", "call", "hang", "spend"]),
       prompt: (steps, words = "") => `${words} ${scripted(steps.map(served))}`.trim(),
+      again,
+      remembered: () => rememberedBy(server),
       close: async () => {
         await driver.close();
         await server.close();

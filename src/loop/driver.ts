@@ -5,6 +5,7 @@ import type { Message } from "../flows/callbacks.ts";
 import { HarnessUnrecoverable, SessionError, UnsupportedOperation } from "../flows/errors.ts";
 import { HARNESSES, type AgentNeed } from "../flows/harness.ts";
 import { Conversation } from "./conversation.ts";
+import { keepConversation, keptMessages } from "./kept.ts";
 import { openModel, parseModel, type Env, type OpenedModel } from "./model.ts";
 import { type ToldSkill, toldSkills } from "./skills.ts";
 import { Steering } from "./steering.ts";
@@ -107,7 +108,9 @@ class NativeDriver implements AgentDriver {
 class NativeSession implements SessionDriver {
   readonly #driver: NativeDriver;
   readonly #opening: Opening;
-  readonly #conversation: Conversation;
+  #conversation: Conversation;
+  /** Whether the kept conversation that it carries on is still to be read. */
+  #unread: boolean;
   #named = false;
   #closed = false;
   #skills: Promise<readonly ToldSkill[]> | undefined;
@@ -118,6 +121,7 @@ class NativeSession implements SessionDriver {
     this.#driver = driver;
     this.#opening = opening;
     this.#conversation = conversation;
+    this.#unread = opening.carries !== undefined;
   }
 
   get id(): string {
@@ -134,6 +138,11 @@ class NativeSession implements SessionDriver {
 
   async ready(): Promise<void> {
     this.#mustBeOpen();
+    const { carries } = this.#opening;
+    if (carries !== undefined && this.#unread) {
+      this.#conversation = new Conversation(await keptMessages(carries));
+      this.#unread = false;
+    }
     await this.#driver.engine();
   }
 
@@ -186,6 +195,11 @@ class NativeSession implements SessionDriver {
 
   steer(text: string, queued: boolean): Promise<boolean> {
     return Promise.resolve(this.#turn?.steering.steer(text, queued) ?? false);
+  }
+
+  keep(into: string): void {
+    if (!this.#named) throw new SessionError("native: the session has taken no turn to carry on from");
+    keepConversation(this.#conversation.id, this.#conversation.messages, into);
   }
 
   async close(): Promise<void> {

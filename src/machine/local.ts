@@ -3,11 +3,12 @@
 import { accessSync, constants } from "node:fs";
 import { stat } from "node:fs/promises";
 import { delimiter, join } from "node:path";
-import type { ExecOutcome, ExecRequest, Machine, MachineSize } from "../engine/ports.ts";
+import type { Derive, ExecOutcome, ExecRequest, Machine, MachineSize } from "../engine/ports.ts";
 import type { EnvNeed } from "../flows/env.ts";
 import { EnvCommandTimeout, EnvError, EnvPermissionDenied, EnvUnavailable } from "../flows/errors.ts";
 import { runProgram } from "../process/run.ts";
 import type { Ran } from "../process/run.ts";
+import { deriving, type Locks, sweepDerived } from "./derive/index.ts";
 import { makeLocalDirectory, readLocalFile, writeLocalFile } from "./local-files.ts";
 import { localSize } from "./local-size.ts";
 
@@ -16,22 +17,52 @@ export interface LocalMachineOptions {
   readonly mark?: string | undefined;
   /** Bytes kept of each stream of a command; 16 MiB where not given. */
   readonly maxOutput?: number | undefined;
+  /** Where what is derived of a workdir lies, and what locks it. Left out: nothing is derived. */
+  readonly derive?: { readonly envs: string; readonly locks: Locks } | undefined;
 }
 
 export function localMachine(options: LocalMachineOptions = {}): Machine {
   return new LocalMachine(options);
 }
 
+/**
+ * Removes the copies and scratch directories on this machine that runs which were killed had made, and that nobody is to
+ * pick up. Never throws.
+ *
+ * @param isHeld Whether a living process holds a lock.
+ */
+export async function sweepLocal(
+  { envs, locks }: { readonly envs: string; readonly locks: Locks },
+  isHeld: (lock: string) => boolean,
+): Promise<void> {
+  const machine = new LocalMachine({});
+  await sweepDerived({ envs, locks, run: (argv, cwd) => machine.exec(argv, { cwd, timeout: 0 }) }, isHeld);
+}
+
 class LocalMachine implements Machine {
   readonly backend = "local";
   readonly provider = "";
   readonly serves: ReadonlySet<EnvNeed>;
-  readonly #options: LocalMachineOptions;
+  readonly derive?: Derive;
+  readonly #options: Omit<LocalMachineOptions, "derive">;
   #size: MachineSize | undefined;
 
-  constructor(options: LocalMachineOptions) {
+  constructor({ derive, ...options }: LocalMachineOptions) {
     this.#options = options;
-    this.serves = new Set<EnvNeed>(["shell", ...(hasBash() ? (["bash"] as const) : []), "files"]);
+    const needs: EnvNeed[] = ["shell", "files"];
+    if (isOnPath("bash")) needs.push("bash");
+    if (derive) {
+      needs.push("temp_clone", "scratch");
+      if (isOnPath("git")) needs.push("worktree", "rewind", "git");
+      this.derive = deriving({ ...derive, run: (argv, cwd) => this.exec(argv, { cwd, timeout: 0 }) });
+    }
+    this.serves = new Set(needs);
+  }
+
+  lacks(need: EnvNeed): string | undefined {
+    const program = need === "bash" ? "bash" : need === "git" || need === "worktree" || need === "rewind" ? "git" : "";
+    if (this.serves.has(need) || program === "") return undefined;
+    return `${need} needs ${program} on the machine's PATH, and it has none`;
   }
 
   get size(): MachineSize {
@@ -87,10 +118,10 @@ function inherited(): Record<string, string> {
   return env as Record<string, string>;
 }
 
-function hasBash(): boolean {
+function isOnPath(program: string): boolean {
   return (process.env["PATH"] ?? "/usr/bin:/bin").split(delimiter).some((directory) => {
     try {
-      accessSync(join(directory, "bash"), constants.X_OK);
+      accessSync(join(directory, program), constants.X_OK);
       return true;
     } catch {
       return false;

@@ -129,6 +129,62 @@ function parseStat(stat: string): ProcessEntry | undefined {
   };
 }
 
+// ── what a profile asks of one process ──────────────────────────────────────────────────────────────────────────────
+
+/** Whether the kernel says what a process does while it does it: the profile of a run reads it. */
+export const SHOWS_THREADS = LINUX;
+
+/** A thread of a process, with the seconds of a processor that it has used. */
+export interface ThreadEntry {
+  readonly tid: number;
+  /** As in `ProcessEntry`. */
+  readonly start: string;
+  readonly cpu: number;
+}
+
+/** The kernel's ticks in a second, wherever Linux runs today. */
+const TICKS = 100;
+
+/** When a process with a start began: Unix seconds, as good as a hundredth. Linux alone. */
+export function beganAt(start: string): number {
+  bootedAt ??= Date.now() / 1_000 - Number(readSmall("/proc/uptime")?.toString("latin1").split(" ")[0] ?? "0");
+  return Math.round((bootedAt + Number(start) / TICKS) * 1_000) / 1_000;
+}
+
+let bootedAt: number | undefined;
+
+/** The ids of a process's threads; none where it is gone. Linux alone. */
+export function threadsOf(pid: number): readonly number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** The processes that one thread started and that live. Linux alone. */
+export function startedBy(pid: number, tid: number): readonly number[] {
+  const children = readSmall(`/proc/${pid}/task/${tid}/children`);
+  return children === undefined || children.length === 0
+    ? []
+    : children.toString("latin1").trim().split(" ").map(Number);
+}
+
+/** Linux alone. */
+export function threadEntry(pid: number, tid: number): ThreadEntry | undefined {
+  const stat = readSmall(`/proc/${pid}/task/${tid}/stat`)?.toString("latin1");
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [user, system, start] = [fields?.[11], fields?.[12], fields?.[19]];
+  if (start === undefined) return undefined;
+  return { tid, start, cpu: (Number(user) + Number(system)) / TICKS };
+}
+
+/** What a process was started with, or calls itself; empty for one without. Linux alone. */
+export function argvOf(pid: number): readonly string[] {
+  const text = readSmall(`/proc/${pid}/cmdline`)?.toString("utf8") ?? "";
+  return text === "" ? [] : text.replace(/\0$/, "").split("\0");
+}
+
 let small = Buffer.allocUnsafe(64 * 1024);
 
 /** A file of /proc, whole; `undefined` where the process is gone or not ours to read. Valid until the next call. */

@@ -73,6 +73,11 @@ const living = new Set<ProcessTree>();
 /** The roots that have not been reaped: their pids are pinned, and each belongs to its own tree. */
 const roots = new Set<number>();
 
+/** The heads of the trees that live: the programs that hmz itself started, and not its flow's own code. */
+export function treeHeads(): ReadonlySet<number> {
+  return roots;
+}
+
 /** Kills every tree that still lives, at once and without waiting: the last thing that a process does. */
 export function killTrees(): void {
   if (living.size === 0) return;

@@ -1,8 +1,10 @@
 /** From what fills a role, as it was written, to what the engine drives. Each room is loaded when it is asked for. */
 
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { HarnessUnrecoverable } from "../flows/errors.ts";
 import { type Harness, HARNESS_NAMES } from "../flows/harness.ts";
+import type { Home } from "../home/paths.ts";
 import type { AgentDriver, Machine, Place } from "../engine/ports.ts";
 import { Refused } from "./refused.ts";
 import type { AgentSpec } from "./spec/agents.ts";
@@ -53,9 +55,19 @@ export async function openAgent(
 }
 
 /** This machine. */
-export async function openLocalMachine(): Promise<Machine> {
-  const { localMachine } = await import("../machine/local.ts");
-  return localMachine();
+export async function openLocalMachine(home: Home): Promise<Machine> {
+  const [{ localMachine }, { locks }] = await Promise.all([import("../machine/local.ts"), import("../home/lock.ts")]);
+  return localMachine({ derive: { envs: home.envs, locks } });
+}
+
+/** Removes the copies and scratch directories of runs that were killed. Loads nothing where there are none. */
+export async function sweepCopies(home: Home): Promise<void> {
+  if (!existsSync(home.envs)) return;
+  const [{ sweepLocal }, { isHeld, locks }] = await Promise.all([
+    import("../machine/local.ts"),
+    import("../home/lock.ts"),
+  ]);
+  await sweepLocal({ envs: home.envs, locks }, isHeld);
 }
 
 /**

@@ -46,7 +46,11 @@ export class Hmz {
       list: async () => (await this.#catalog()).list(),
       load: async (ref) => (await this.#catalog()).load(ref),
     };
-    this.epics = epicShelf({ home: () => this.#openHome(), workspace: () => this.workspace });
+    this.epics = epicShelf({
+      home: () => this.#openHome(),
+      workspace: () => this.workspace,
+      env: () => this.#env,
+    });
   }
 
   /** Absolute. */

@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { machineDir } from "../home/paths.ts";
+import { Home, machineDir } from "../home/paths.ts";
 import { noteRun } from "./leftovers.ts";
 
 test(
@@ -25,10 +25,10 @@ test(
     const gone = once(left, "exit");
 
     // The note of a run whose process is no more: the pid is taken, by a process that started at another time.
-    const end = await noteRun(env);
+    const end = await noteRun(env, new Home(temporary));
     const directory = join(machineDir(env), "going");
     writeFileSync(join(directory, "note.json"), JSON.stringify({ pid: process.pid, start: 1, mark: "killed" }));
-    const endAnother = await noteRun(env);
+    const endAnother = await noteRun(env, new Home(temporary));
 
     await gone;
     assert.equal(stranger.exitCode ?? stranger.signalCode, null);

@@ -15,6 +15,7 @@ import {
   openPlace,
   type PlacedMachine,
 } from "./drivers.ts";
+import { prepareProfile, type ProfileChoice, type StartProfile } from "./profile.ts";
 import { Refused } from "./refused.ts";
 import { checkAgents, checkEnvs, requiredBudget } from "./roles.ts";
 import { type AgentSpec, checkAgent, parseAgent } from "./spec/agents.ts";
@@ -30,12 +31,14 @@ export interface RunOptions {
   readonly params?: Readonly<Record<string, unknown>> | undefined;
   /** Required of every flow but `chat`. */
   readonly budget?: BudgetLike | undefined;
-  /** Pick up the newest run of the flow here that saved progress. */
-  readonly resume?: boolean | undefined;
+  /** Pick up the newest run of the flow here that saved progress; or the one that an epic's path or name says. */
+  readonly resume?: boolean | string | undefined;
+  /** Of a resumable flow: what its state holds is on disk before anything leaves the process. Default: with the kernel. */
+  readonly durable?: boolean | undefined;
   /** Whoever answers for the person outside the run. Default: nobody is there. */
   readonly outworlder?: OutworlderDriver | undefined;
-  /** Sample the programs that the run starts. */
-  readonly profile?: boolean | undefined;
+  /** Sample the programs that run meanwhile, into the run's record: `true` is `{ flow: true }`. */
+  readonly profile?: boolean | ProfileChoice | undefined;
   /** Stops the run when aborted. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -50,6 +53,13 @@ export interface RunParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: () => Promise<Home>;
   readonly catalog: () => Promise<Catalog>;
+}
+
+export interface EarlierRun {
+  /** The name of its epic. */
+  readonly epic: string;
+  /** What its journal holds. */
+  readonly records: readonly unknown[];
 }
 
 /** A run that nothing refuses. */
@@ -67,6 +77,10 @@ export interface Prepared {
   /** Whether it is the conversation that comes with hmz: granted all that its harness serves. */
   readonly chat: boolean;
   readonly catalog: Catalog;
+  /** The run that it picks up. */
+  readonly earlier?: EarlierRun;
+  /** Where a profile is asked for. */
+  readonly profile?: StartProfile;
   /** Has fetched the skills of the flow's own roles. */
   readonly skills: SkillResolver;
   /** Lets go of the drivers and the machines. Never throws. */
@@ -124,7 +138,7 @@ async function checked(parts: RunParts, opened: Closable[]): Promise<Omit<Prepar
     throw new Refused(`the environment given for '${role}' is neither a spec nor a fake`);
   });
   const limits = limitsOf(options.budget);
-  if (options.profile) throw new Refused("profiling is not in this release; leave the option out");
+  const profile = await prepareProfile(options.profile, parts.env);
 
   const catalog = await parts.catalog();
   const flow = typeof parts.flow === "string" ? await catalog.load(parts.flow) : parts.flow;
@@ -151,13 +165,7 @@ async function checked(parts: RunParts, opened: Closable[]): Promise<Omit<Prepar
   const budget = requiredBudget(name, limits, chat);
   const { readParams } = await import("../engine/params.ts");
   readParams(name, defined.params, options.params);
-  if (options.resume) {
-    throw new Refused(
-      flow.resumable
-        ? `${name} has no run to resume here: none saved any progress`
-        : `${name} does not support resuming, so there is no run to resume`,
-    );
-  }
+  const earlier = options.resume ? await pickedUp(parts, options.resume, name, flow) : undefined;
 
   const skills = catalog.skills();
   await Promise.all(agentSpecs.map(({ role }) => skills(defined, role)));
@@ -168,17 +176,21 @@ async function checked(parts: RunParts, opened: Closable[]): Promise<Omit<Prepar
     defined,
     Object.entries(agents).map(([role, driver]) => ({ role, harness: driver.harness, ...saidBy(driver) })),
   );
-  const local = await openLocalMachine();
+  const local = await openLocalMachine(await parts.home());
   opened.push(local);
   if (!(await local.isDirectory(parts.workspace))) {
     throw new Refused(`the workspace ${parts.workspace} is not a directory`);
   }
   const envs: Record<string, Place> = {};
+  // A fake that fills two roles is one environment: what is derived of it by an id is the same in both.
+  const placed = new Map<PlacedMachine, Place>();
   for (const { role, given } of envSpecs) {
-    if (isPlacedMachine(given)) opened.push(given);
-    envs[role] = isPlacedMachine(given)
-      ? { machine: given, workdir: given.workdir }
-      : await openPlace(role, given, local);
+    if (isPlacedMachine(given)) {
+      if (!placed.has(given)) opened.push(given);
+      const place = placed.get(given) ?? { machine: given, workdir: given.workdir };
+      placed.set(given, place);
+      envs[role] = place;
+    } else envs[role] = await openPlace(role, given, local);
   }
   const [{ pricesOf }, { keptPrices }] = await Promise.all([
     import("../home/prices.ts"),
@@ -197,7 +209,29 @@ async function checked(parts: RunParts, opened: Closable[]): Promise<Omit<Prepar
     chat,
     catalog,
     skills,
+    ...(earlier ? { earlier } : {}),
+    ...(profile ? { profile } : {}),
   };
+}
+
+/** The run that this one picks up. @throws Refused where there is none, or it is still going. */
+async function pickedUp(parts: RunParts, resume: true | string, name: string, flow: AnyFlow): Promise<EarlierRun> {
+  if (!flow.resumable) throw new Refused(`${name} does not support resuming, so there is no run to resume`);
+  const [{ newestResumable, resumableAt, UnresumableEpic }, { readJournal, UnreadableJournal }, home] =
+    await Promise.all([import("../home/resumable.ts"), import("../home/journal.ts"), parts.home()]);
+  const { workspace } = parts;
+  const { ref } = definition(flow).identity;
+  try {
+    const found =
+      resume === true
+        ? newestResumable(home, { workspace, ref, flow: name })
+        : resumableAt(home, { workspace, epic: resume });
+    if (!found) throw new Refused(`${name} has no run to resume here: none saved any progress`);
+    return { epic: found.name, records: readJournal(found.journal).records };
+  } catch (error) {
+    const isTheirs = error instanceof UnresumableEpic || error instanceof UnreadableJournal;
+    throw isTheirs ? new Refused(error.message, { cause: error }) : error;
+  }
 }
 
 interface GivenAgent {

@@ -1,11 +1,13 @@
 /** One run of a flow, from what is asked for to how it ended. */
 
+import { join } from "node:path";
 import type { Ending, RunEvent } from "../engine/events.ts";
-import type { OutworlderDriver, Recorder } from "../engine/ports.ts";
+import type { JournalStore, OutworlderDriver, Recorder } from "../engine/ports.ts";
 import type { EngineRun, LiveCall } from "../engine/run.ts";
 import type { Usage } from "../flows/budget.ts";
 import { BudgetExceeded, FlowCancelled, FlowException } from "../flows/errors.ts";
 import type { Began, EpicWriter } from "../home/epic.ts";
+import type { TemporaryShelf } from "../home/kept.ts";
 import { EventQueue } from "./event-queue.ts";
 import { prepare, type Prepared, refusedBecause, type RunParts } from "./prepare.ts";
 import { noteRun } from "./leftovers.ts";
@@ -47,6 +49,9 @@ export class Run {
   #fault: { readonly error: unknown } | undefined;
   #over = false;
   #trouble: Error | undefined;
+  #profile: { stop(): void } | undefined;
+  /** Conversations that a run without a journal keeps. */
+  #shelf: TemporaryShelf | undefined;
   readonly #watchers = new Set<Watcher>();
   readonly #queues = new Set<EventQueue<RunEvent>>();
 
@@ -190,6 +195,7 @@ export class Run {
   cutShort(error: Error): void {
     if (this.#over) return;
     this.#over = true;
+    this.#profile?.stop();
     const usage = this.#engine?.usage ?? NOTHING_SPENT;
     this.#epic?.end({ how: "failed", usage, error: recorded(error) });
   }
@@ -219,12 +225,17 @@ export class Run {
   }
 
   async #launch(prepared: Prepared, done: () => void): Promise<void> {
-    const [{ prepareRun }, { createEpic }, home] = await Promise.all([
-      import("../engine/run.ts"),
-      import("../home/epic.ts"),
-      this.#parts.home(),
-    ]);
-    this.#forget = await noteRun(this.#parts.env);
+    const { flow, earlier } = prepared;
+    const [{ prepareRun }, { createEpic, EPIC_FILES }, { keptUnder, temporaryShelf }, { machineDir }, journals, home] =
+      await Promise.all([
+        import("../engine/run.ts"),
+        import("../home/epic.ts"),
+        import("../home/kept.ts"),
+        import("../home/paths.ts"),
+        flow.resumable ? import("../home/journal.ts") : undefined,
+        this.#parts.home(),
+      ]);
+    this.#forget = await noteRun(this.#parts.env, home);
     // Nothing is waited for from here until the engine goes: a stop that came before would reach nobody.
     if (this.#stops > 0) throw new FlowCancelled(`${this.flow}: ${this.#stopReason}`);
     const recorder: Recorder = {
@@ -234,8 +245,10 @@ export class Run {
       },
     };
     const { workspace, budget, params, prices, chat } = prepared;
+    const shelf = temporaryShelf(() => machineDir(this.#parts.env));
+    this.#shelf = shelf;
     const checked = prepareRun({
-      flow: prepared.flow,
+      flow,
       task: this.task,
       agents: prepared.agents,
       envs: prepared.envs,
@@ -247,19 +260,30 @@ export class Run {
       recorder,
       load: prepared.catalog.loader(),
       skills: prepared.skills,
+      keep: (harness) => (journals && this.#epic ? keptUnder(this.#epic.directory) : shelf.keep)(harness),
       fullView: chat,
     });
+    const trouble = (error: Error): void => void (this.#trouble ??= error);
+    let journal: JournalStore | undefined;
     try {
       this.#epic = createEpic({
         home,
         workspace: workspace.workdir,
         began: began(this.flow, this.task, prepared),
-        trouble: (error) => (this.#trouble ??= error),
+        trouble,
       });
+      journal = journals?.openJournal({
+        path: join(this.#epic.directory, EPIC_FILES.journal),
+        ...(earlier ? { earlier: earlier.records } : {}),
+        durable: this.#parts.options.durable ?? false,
+        trouble,
+      });
+      const file = join(this.#epic.directory, EPIC_FILES.profile);
+      this.#profile = prepared.profile?.({ pid: process.pid, file, trouble });
     } catch (error) {
       throw new Refused(`the record of the run cannot be kept: ${(error as Error).message}`, { cause: error });
     }
-    const engine = checked.start();
+    const engine = checked.start(journal);
     this.#engine = engine;
     this.#ended = this.#end(engine, prepared).finally(done);
     // Whoever only starts a run and reads its events is not to be ended by its failure.
@@ -283,6 +307,8 @@ export class Run {
       how = "failed";
     }
     await prepared.close();
+    this.#profile?.stop();
+    this.#shelf?.remove();
     this.#forget();
     this.#epic?.end({ how, usage: engine.usage, ...(how === "done" ? {} : { error: recorded(error) }) });
     this.#finish();
@@ -317,6 +343,7 @@ function began(flow: string, task: string, prepared: Prepared): Began {
     ref: prepared.definition.identity.ref,
     task,
     resumable: prepared.flow.resumable,
+    ...(prepared.earlier ? { picked_up: prepared.earlier.epic } : {}),
     agents: Object.entries(prepared.agents).map(([agent, { harness, model, effort, provider }]) => ({
       agent,
       backend: harness,
@@ -330,10 +357,10 @@ function began(flow: string, task: string, prepared: Prepared): Began {
   };
 }
 
-/** JSON has no infinity and no NaN: they would read as no limit at all, or as null. */
+/** JSON has no infinity, no NaN and no big integer: they would read as no limit at all, as null, or not be written. */
 function withoutInfinity(value: unknown): unknown {
   const text = JSON.stringify(value, (_key, member: unknown) =>
-    typeof member === "number" && !Number.isFinite(member) ? String(member) : member,
+    (typeof member === "number" && !Number.isFinite(member)) || typeof member === "bigint" ? String(member) : member,
   );
   return text === undefined ? undefined : (JSON.parse(text) as unknown);
 }

@@ -5,13 +5,24 @@
  */
 
 import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Tokens } from "../../src/engine/events.ts";
-import type { AgentDriver, OfferedTool, Opening, Place, SessionDriver, TurnSetup } from "../../src/engine/ports.ts";
+import type {
+  AgentDriver,
+  KeptConversation,
+  OfferedTool,
+  Opening,
+  Place,
+  SessionDriver,
+  TurnSetup,
+} from "../../src/engine/ports.ts";
+import { SessionError, UnsupportedOperation } from "../../src/flows/errors.ts";
 import { HARNESSES } from "../../src/flows/harness.ts";
 import { permission } from "../../src/flows/permission.ts";
+import { temporaryDirectory } from "../support/temporary.ts";
 import { RecordingHost, totalOf, type HostAnswers } from "./recording-host.ts";
 
 /** One thing that the agent does. Steps are done in order, each a model call of its own; the turn ends after the last. */
@@ -47,6 +58,10 @@ export interface Subject {
   readonly can: ReadonlySet<ScriptVerb>;
   /** A prompt that makes the agent do the steps. `words` stand in it as they are. */
   prompt(steps: readonly ScriptStep[], words?: string): string;
+  /** Another driver of the same agent, as a later run makes one. Closed by `close`. */
+  again(): AgentDriver;
+  /** What the agent had said before, as its model was told with the last turn: that of `session`. */
+  remembered(session: SessionDriver): readonly string[];
   /** Releases what `make` took, the driver closed. */
   close(): Promise<void>;
 }
@@ -231,6 +246,143 @@ export function agentDriverConformance(name: string, make: () => Promise<Subject
       await Promise.all([parent.close(), fork.close()]);
     });
 
+    /** Copies a conversation as it stands into a directory of its own. */
+    const kept = (session: SessionDriver): KeptConversation => {
+      const at = temporaryDirectory("kept");
+      session.keep?.(at);
+      assert.notDeepEqual(readdirSync(at), []);
+      return { id: session.id, at };
+    };
+    const carrying = (carries: KeptConversation, driver = subject.driver): SessionDriver =>
+      driver.open({ role: "worker", permission: permission(), skills: [], callbacks: {}, carries });
+    const keeps = (): boolean => subject.driver.forks !== "never";
+
+    needing(["say"], "a kept conversation is carried on from where it stood, as often as one likes", async () => {
+      if (!keeps()) return;
+      const { forks } = subject.driver;
+      const original = open();
+      await take(original, [{ say: "first" }]);
+      await take(original, [{ say: "second" }]);
+      const copy = kept(original);
+      const before = filesOf(copy.at);
+      const { id } = original;
+      await take(original, [{ say: "gone on" }]);
+
+      const one = carrying(copy);
+      assert.equal(one.id, "");
+      assert.equal((await take(one, [{ say: "branch" }])).text, "branch");
+      assert.deepEqual(subject.remembered(one), ["first", "second"]);
+      assert.notEqual(one.id, "");
+      assert.notEqual(one.id, id);
+      await take(one, [{ say: "leaf" }]);
+      assert.deepEqual(subject.remembered(one), ["first", "second", "branch"]);
+
+      // The original is over and another run carries it on, where the harness can, elsewhere.
+      await original.close();
+      const other = carrying(copy, subject.again());
+      const setup = setupOf(forks === "anywhere" ? { place: subject.elsewhere } : {});
+      assert.equal((await take(other, [{ say: "another" }], { setup })).text, "another");
+      assert.deepEqual(subject.remembered(other), ["first", "second"]);
+      assert.deepEqual(filesOf(copy.at), before);
+      await Promise.all([one.close(), other.close()]);
+    });
+
+    needing(["say"], "what carries a kept conversation on is kept in its turn", async () => {
+      if (!keeps()) return;
+      const original = open();
+      await take(original, [{ say: "root" }]);
+      const branch = carrying(kept(original));
+      await take(branch, [{ say: "branch" }]);
+      const leaf = carrying(kept(branch));
+      await take(leaf, [{ say: "leaf" }]);
+      assert.deepEqual(subject.remembered(leaf), ["root", "branch"]);
+      await Promise.all([original.close(), branch.close(), leaf.close()]);
+    });
+
+    needing(["say", "hang"], "a conversation that was interrupted is kept as it stands then", async () => {
+      if (!keeps()) return;
+      const original = open();
+      await take(original, [{ say: "before" }]);
+      const setup = setupOf();
+      const host = new RecordingHost(setup);
+      await original.ready(setup);
+      const reason = new Error("enough");
+      const turn = original.take(subject.prompt([{ hang: true }]), host);
+      setTimeout(() => host.abort(reason), 300);
+      await assert.rejects(turn, (error) => error === reason);
+      const carried = carrying(kept(original));
+      assert.equal((await take(carried, [{ say: "after" }])).text, "after");
+      assert.equal(subject.remembered(carried)[0], "before");
+      await Promise.all([original.close(), carried.close()]);
+    });
+
+    needing(["say", "spend"], "a carried conversation pays its own turns alone", async () => {
+      if (!keeps()) return;
+      const original = open();
+      await take(original, [{ say: "dear", tokens: { input: 1000, output: 500 } }]);
+      const carried = carrying(kept(original));
+      const hosts: RecordingHost[] = [];
+      for (const output of [7, 11]) {
+        hosts.push((await take(carried, [{ say: "paid", tokens: { input: 100, output } }])).host);
+      }
+      assert.deepEqual(
+        hosts.map((host) => Object.values(totalOf(host.spends))),
+        [7, 11].map((output) => [{ input: 100, output }]),
+      );
+      await Promise.all([original.close(), carried.close()]);
+    });
+
+    needing(["say"], "a copy that is gone, of another conversation or no conversation at all is refused", async () => {
+      if (!keeps()) return;
+      const { harness } = subject.driver;
+      const original = open();
+      await take(original, [{ say: "root" }]);
+      const copy = kept(original);
+      const refused = async (carries: KeptConversation): Promise<void> => {
+        const session = carrying(carries);
+        await assert.rejects(session.ready(setupOf()), (error) => {
+          assert.ok(error instanceof SessionError, String(error));
+          const lost = `the session cannot be forked: ${harness}: no conversation ${carries.id} under ${carries.at}`;
+          assert.equal(error.message, lost);
+          return true;
+        });
+        await session.close();
+      };
+      await refused({ id: copy.id, at: join(copy.at, "deleted") });
+      await refused({ id: "00000000-0000-4000-8000-000000000000", at: copy.at });
+      for (const garbage of ["", "garbage\n\0\0\0\n", '{"id":7}\n', "[]\n"]) {
+        for (const file of Object.keys(filesOf(copy.at))) writeFileSync(join(copy.at, file), garbage);
+        await refused(copy);
+      }
+      rmSync(copy.at, { recursive: true });
+      mkdirSync(copy.at);
+      await refused(copy);
+      await original.close();
+    });
+
+    needing(["say"], "a harness that does not fork keeps no conversation and carries none on", async () => {
+      if (keeps()) return;
+      const session = open();
+      await take(session, [{ say: "once" }]);
+      const refusal = (error: unknown): boolean =>
+        error instanceof UnsupportedOperation && error.message === `${subject.driver.harness} cannot fork a session`;
+      const at = temporaryDirectory("kept");
+      assert.throws(() => session.keep?.(at), refusal);
+      assert.deepEqual(readdirSync(at), []);
+      await assert.rejects(carrying({ id: session.id, at }).ready(setupOf()), refusal);
+      await session.close();
+    });
+
+    needing(["say"], "a session that took no turn is not kept", async () => {
+      const session = open();
+      const at = temporaryDirectory("kept");
+      assert.throws(() => session.keep?.(at));
+      await session.ready(setupOf());
+      assert.throws(() => session.keep?.(at));
+      assert.deepEqual(readdirSync(at), []);
+      await session.close();
+    });
+
     needing(["give"], "a turn with a schema gives its object", async () => {
       const session = open();
       const schema = {
@@ -333,4 +485,11 @@ export function agentDriverConformance(name: string, make: () => Promise<Subject
       await session.close();
     });
   });
+}
+
+/** Every file under a directory, by its path there. */
+function filesOf(directory: string): Readonly<Record<string, string>> {
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  return Object.fromEntries(files.map((file) => [file.slice(directory.length + 1), readFileSync(file, "utf8")]));
 }

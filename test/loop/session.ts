@@ -9,6 +9,7 @@ import type {
   AgentDriver,
   Answer,
   JsonSchema,
+  KeptConversation,
   Machine,
   OfferedTool,
   SessionDriver,
@@ -71,6 +72,7 @@ export interface OpenOptions extends Partial<NativeOptions> {
   readonly script?: unknown;
   readonly permission?: PermissionLike;
   readonly callbacks?: BoundCallbacks;
+  readonly carries?: KeptConversation;
 }
 
 export class Worker {
@@ -83,7 +85,7 @@ export class Worker {
   readonly #options: OpenOptions;
 
   constructor(at: Workplace, options: OpenOptions, forkOf?: Worker) {
-    const { script, permission: scopes, callbacks = {}, ...native } = options;
+    const { script, permission: scopes, callbacks = {}, carries, ...native } = options;
     this.#at = at;
     this.#options = options;
     this.driver =
@@ -99,7 +101,7 @@ export class Worker {
       permission: permission(scopes),
       skills: [],
       callbacks,
-      ...(forkOf === undefined ? {} : { forkOf: forkOf.session }),
+      ...(forkOf !== undefined ? { forkOf: forkOf.session } : carries !== undefined ? { carries } : {}),
     });
   }
 

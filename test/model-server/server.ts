@@ -168,6 +168,12 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
   };
 }
 
+/** What the agent of the last request had said before it, in words. */
+export function rememberedBy({ requests }: ModelServer): readonly string[] {
+  const said = requests.at(-1)?.conversation.filter(({ by }) => by === "assistant") ?? [];
+  return said.map(({ text }) => text).filter((text) => text !== "");
+}
+
 function choose(asked: ModelRequest, tries: Map<string, number>, unscripted: ModelServerOptions["unscripted"]): Step {
   const due = dueStep(asked.conversation);
   if (due === undefined) return unscripted?.(asked) ?? { text: UNSCRIPTED };

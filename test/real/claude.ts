@@ -11,7 +11,7 @@ import type { ScriptStep, Subject } from "../conformance/agent-driver.ts";
 import { localPlace } from "../conformance/local-place.ts";
 import { RecordingHost, type HostAnswers } from "../conformance/recording-host.ts";
 import { scripted, type ServedTokens, type Step } from "../model-server/script.ts";
-import { startModelServer, type ModelServer } from "../model-server/server.ts";
+import { rememberedBy, startModelServer, type ModelServer } from "../model-server/server.ts";
 
 /** Another release of it, where `HMZ_TEST_CLAUDE` names its program. */
 export const PROGRAM = process.env["HMZ_TEST_CLAUDE"] ?? join(import.meta.dirname, "node_modules", ".bin", "claude");
@@ -106,6 +106,8 @@ export async function claudeSubject(): Promise<Subject> {
     can: new Set(["say", "give", "shell", "write", "call", "hang", "spend"]),
     prompt: (steps, words = "do it") =>
       `${words} ${scripted(steps.map((step) => stepOf(step, bench.setup.place.workdir)))}`,
+    again: () => bench.driver(),
+    remembered: () => rememberedBy(bench.server),
     close: () => bench.close(),
   };
 }

@@ -13,7 +13,7 @@ export async function carry(
   from: string,
   to: string,
 ): Promise<boolean> {
-  const projects = join(env["CLAUDE_CONFIG_DIR"] ?? join(env["HOME"] ?? "/", ".claude"), "projects");
+  const projects = projectsOf(env);
   const target = join(projects, projectFolder(await realpath(to)));
   const file = `${conversation}.jsonl`;
   for (const source of new Set([from, await realpath(from).catch(() => from)])) {
@@ -28,6 +28,11 @@ export async function carry(
     }
   }
   return false;
+}
+
+/** Where the CLI keeps its conversations, each in a folder named for the directory that it ran in. */
+export function projectsOf(env: Readonly<Record<string, string>>): string {
+  return join(env["CLAUDE_CONFIG_DIR"] ?? join(env["HOME"] ?? "/", ".claude"), "projects");
 }
 
 const LONGEST = 200;

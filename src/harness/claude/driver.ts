@@ -31,6 +31,7 @@ import { ClaudeClient, type Listener } from "./client.ts";
 import { claudeEnvironment } from "./environment.ts";
 import { diedAtStart, isLost } from "./failure.ts";
 import type { Fields } from "./fields.ts";
+import { keepAgain, keepConversation, keptFile, noConversation } from "./kept.ts";
 import { launchOf, type Conversation, type Launch } from "./launch.ts";
 import { findClaude, notInstalled } from "./program.ts";
 import { lodged, type Lodging } from "./skills.ts";
@@ -95,6 +96,8 @@ class ClaudeSession implements SessionDriver {
   #ran = "";
   /** Whether the model has answered: only then does the CLI know the conversation. */
   #landed = false;
+  /** The uuid of the agent's last answer; `""` where the CLI told none. */
+  #last = "";
   #client: ClaudeClient | undefined;
   #launch: Launch | undefined;
   #setup: TurnSetup | undefined;
@@ -110,7 +113,7 @@ class ClaudeSession implements SessionDriver {
     this.#opening = opening;
     this.#limits = limitsOf(options);
     this.#closed = closed;
-    if (opening.forkOf !== undefined) this.#meter.carriesOn();
+    if (opening.forkOf !== undefined || opening.carries !== undefined) this.#meter.carriesOn();
   }
 
   get id(): string {
@@ -144,10 +147,15 @@ class ClaudeSession implements SessionDriver {
       limits: this.#limits,
       named: (id) => {
         if (id === "") return;
+        // What was said under another id is not in this one's file: `/clear` begins one.
+        if (id !== this.#id) this.#last = "";
         this.#id = id;
         host.named(id);
       },
-      landed: () => (this.#landed = true),
+      landed: (last) => {
+        this.#landed = true;
+        if (last !== "") this.#last = last;
+      },
       bypassRefused: () => !this.#bypassRefused && (this.#bypassRefused = true),
     });
     this.#turn = turn;
@@ -163,6 +171,14 @@ class ClaudeSession implements SessionDriver {
 
   async steer(text: string, queued: boolean): Promise<boolean> {
     return (await this.#turn?.steer(text, queued)) ?? false;
+  }
+
+  keep(into: string): void {
+    const { carries } = this.#opening;
+    const id = this.#id;
+    if (this.#landed) keepConversation({ env: this.#environment(), id, last: this.#last }, into);
+    else if (carries !== undefined && id !== "") keepAgain(carries, id, into);
+    else throw new SessionError("claude: the session was never answered: there is nothing to carry on from");
   }
 
   close(): Promise<void> {
@@ -223,7 +239,7 @@ class ClaudeSession implements SessionDriver {
       );
     }
     if (!(await machine.isDirectory(workdir))) throw new EnvUnavailable(`the workdir ${workdir} does not exist`);
-    const env = claudeEnvironment(this.#options.env ?? process.env, { root: process.getuid?.() === 0 });
+    const env = this.#environment();
     const program = this.#options.program ?? (await findClaude(env));
     const conversation = this.#conversation();
     if (conversation.kind === "resume") this.#meter.restarted();
@@ -232,6 +248,8 @@ class ClaudeSession implements SessionDriver {
       return await this.#initialized(await this.#spawned(options, setup.place), launch);
     } catch (error) {
       if (!isLost(error) || conversation.kind === "new") throw error;
+      const { carries } = this.#opening;
+      if (conversation.kind === "fork" && carries !== undefined) throw noConversation(carries, { cause: error });
       // Kept under the directory that it ran in, where this release does not look for it.
       const [id, ran] =
         conversation.kind === "fork" ? [conversation.parent, this.#parentRan()] : [conversation.id, this.#ran];
@@ -295,10 +313,15 @@ class ClaudeSession implements SessionDriver {
     };
   }
 
+  #environment(): Record<string, string> {
+    return claudeEnvironment(this.#options.env ?? process.env, { root: process.getuid?.() === 0 });
+  }
+
   /** A fresh id for each attempt to open: the CLI refuses one that a failed attempt has used. */
   #conversation(): Conversation {
     if (this.#landed) return { kind: "resume", id: this.#id };
-    const parent = this.#opening.forkOf;
+    const { forkOf: parent, carries } = this.#opening;
+    if (carries !== undefined) return { kind: "fork", parent: keptFile(carries), id: randomUUID() };
     if (parent === undefined) return { kind: "new", id: randomUUID() };
     if (parent.id === "") throw new SessionError("the session has taken no turn yet: there is nothing to fork");
     return { kind: "fork", parent: parent.id, id: randomUUID() };

@@ -12,6 +12,7 @@ export type Mode = "bypassPermissions" | "default" | "plan";
 export type Conversation =
   | { readonly kind: "new"; readonly id: string }
   | { readonly kind: "resume"; readonly id: string }
+  /** `parent` is the id of a conversation, or the path of the file of one. */
   | { readonly kind: "fork"; readonly parent: string; readonly id: string };
 
 export interface LaunchOptions {

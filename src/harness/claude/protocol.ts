@@ -87,6 +87,8 @@ export type WireMessage =
   | {
       readonly type: "assistant";
       readonly id: string;
+      /** The line's own, under which the CLI writes it into the conversation's file; `""` where it tells none. */
+      readonly uuid: string;
       readonly model: string;
       readonly content: readonly WireBlock[];
       readonly usage: WireUsage;
@@ -147,6 +149,7 @@ export function parseMessage(value: unknown): WireMessage {
       return {
         type,
         id: textOf(message["id"]),
+        uuid: textOf(line["uuid"]),
         model: textOf(message["model"]),
         content: parseContent(message["content"]),
         usage: parseUsage(message["usage"]),

@@ -39,8 +39,8 @@ export interface TurnOptions {
   readonly limits: Limits;
   /** The conversation's id, as the CLI tells it. */
   readonly named: (id: string) => void;
-  /** The model has answered: the conversation can be resumed under its id. */
-  readonly landed: () => void;
+  /** The model has answered: the conversation can be resumed under its id. Given the uuid of what the agent said last. */
+  readonly landed: (last: string) => void;
   /** The CLI may not run without approvals here. Called once a session, before the answer to it is sent. */
   readonly bypassRefused: () => boolean;
 }
@@ -212,7 +212,7 @@ export class Turn implements Listener {
     if (message.model !== "<synthetic>") {
       // A retry that worked: what failed before it is no failure of the turn.
       this.#error = "";
-      this.#options.landed();
+      this.#options.landed(message.parent_tool_use_id === "" ? message.uuid : "");
     }
     for (const block of message.content) {
       if (block.type !== "tool_use" || this.#running.has(block.id)) continue;

@@ -168,7 +168,7 @@ test("turns are shown under the call that they were taken in, and an agent that 
   const { stdout } = await typed(["epics", "show"], { cwd });
   assert.match(
     stdout,
-    /^ {2}plan:plan done 7s think\n {4}a: 2 turns, 200 output tokens, \$1\.00, 4s\n {4}b: 1 turn, 100 output tokens, \$0\.50, 2s$/m,
+    /^ {2}plan:plan done 7s, \$1\.50, 300 output tokens think\n {4}a: 2 turns, 200 output tokens, \$1\.00, 4s\n {4}b: 1 turn, 100 output tokens, \$0\.50, 2s$/m,
   );
   assert.match(stdout, /^ {2}builder {2}claude@work\/opus:high {2}no turn in this flow itself$/m);
   assert.doesNotMatch(stdout, /no turn$/m);

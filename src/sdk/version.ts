@@ -1,3 +1,5 @@
+/** The version of hmz. */
+
 import { readFileSync } from "node:fs";
 
 /** The version of this copy of hmz. */
