@@ -1,17 +1,22 @@
-/** A flow calls a flow. Floor: a plain sketch of the bookkeeping; peer: AI SDK 7, an agent as another one's tool. */
+/** A flow calls a flow, without a journal and with one. Floor: a plain sketch of the bookkeeping; peer: AI SDK 7, an agent as another one's tool. */
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { generateText, tool } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { z } from "zod";
 import { agent, flow } from "hmz/flows";
 import { startRun } from "../src/engine/run.ts";
+import { openJournal } from "../src/home/journal.ts";
 import { instantSetup } from "./instant.ts";
 import { answering, usage } from "./mock-model.ts";
 import { paired, report } from "./measure.ts";
 
 const callee = flow({ agents: { worker: agent() } }, async (task) => task);
 
-const caller = flow({ agents: { builder: agent() } }, async (_task, { agents: { builder } }) => {
+/** The run's, journaled or not: the caller tells which. */
+const caller = flow({ agents: { builder: agent() }, resumable: true }, async (name, { agents: { builder } }) => {
   const agents = { worker: builder };
   const figures = await paired([
     {
@@ -31,7 +36,7 @@ const caller = flow({ agents: { builder: agent() } }, async (_task, { agents: { 
       },
     },
   ]);
-  report("call (not journaled)", figures);
+  report(name, figures);
 });
 
 interface Call {
@@ -76,4 +81,9 @@ const calling = new MockLanguageModelV4({
         },
 });
 
-await startRun({ ...instantSetup(["builder"]), flow: caller, task: "go", budget: undefined }).result;
+const setup = { ...instantSetup(["builder"]), flow: caller, budget: undefined };
+await startRun({ ...setup, task: "call, not journaled" }).result;
+const directory = mkdtempSync(join(tmpdir(), "hmz-bench-"));
+const journal = openJournal({ path: join(directory, "resume.jsonl"), trouble: console.error });
+await startRun({ ...setup, task: "call, journaled" }, journal).result;
+rmSync(directory, { recursive: true });

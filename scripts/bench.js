@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
-const NAMES = ["turn", "call", "crowd", "start", "stream", "live-turn"];
+const NAMES = ["turn", "call", "state", "resume", "crowd", "start", "stream", "derive", "live-turn"];
 const asked = process.argv.slice(2);
 for (const name of asked.length > 0 ? asked : NAMES) {
   if (!existsSync(`bench/${name}.ts`)) {

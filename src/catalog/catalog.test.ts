@@ -394,11 +394,11 @@ test("a flow that asks finds its neighbours", async () => {
   assert.equal(said(await catalog.load("one")), "work/.hmz/flows");
 });
 
-test("a repository cannot be fetched yet, and no password is said", async () => {
+test("where nothing fetches repositories a git ref is refused, and no password is said", async () => {
   await refused(
     catalog.load("git+https://me:s3cret@host/o/r"),
     FlowNotFound,
-    "git+https://***@host/o/r: a flow in a git repository cannot be fetched yet; clone it, and name the flow by its path",
+    "git+https://***@host/o/r: repositories are not fetched here; clone it, and name the flow by its path",
   );
 });
 

@@ -5,7 +5,8 @@ import { homedir } from "node:os";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { FlowNotFound } from "../flows/errors.ts";
 import { type CatalogPlaces, flowversesOf, type Place, placesOf, shownPath } from "./places.ts";
-import type { NameRef, PathRef } from "./ref.ts";
+import { withoutPassword } from "./git-url.ts";
+import type { GitRef, NameRef, PathRef } from "./ref.ts";
 
 /** A flow module, found and not imported. */
 export interface FoundModule {
@@ -21,6 +22,8 @@ export interface FoundModule {
   readonly single: boolean;
   /** Where it was found by name; `undefined` for one found by its path. */
   readonly place: Place | undefined;
+  /** The checkout of a repository that it lies in: the flows that it asks for by name are looked for in there first. */
+  readonly checkout?: string | undefined;
 }
 
 const EXTENSIONS = [".ts", ".js", ".mts", ".mjs"];
@@ -41,7 +44,8 @@ export function findByName(ref: NameRef, given: CatalogPlaces, asking?: FoundMod
   const path = user === undefined ? flow : `${user}/${flow}`;
   for (const place of placesFor(ref, placesOf(given), asking)) {
     const found = moduleIn(place, path);
-    if (found) return found;
+    if (!found) continue;
+    return place.flowverse === "" ? { ...found, checkout: asking?.checkout } : found;
   }
   const name = (flowverse === undefined ? "" : `@${flowverse}/`) + path;
   throw new FlowNotFound(whyNotFound(ref, name, path, given));
@@ -55,7 +59,8 @@ function placesFor({ user, flowverse }: NameRef, places: readonly Place[], askin
   if (asking.place) return user === undefined || asking.place.installed ? [asking.place, ...nearest] : nearest;
   const beside: Place = {
     flowverse: "", // Nobody's: where the flow asking was found by its path.
-    directory: asking.single ? asking.directory : dirname(asking.directory),
+    // Above the root of a repository lie other commits of it.
+    directory: asking.single || asking.directory === asking.checkout ? asking.directory : dirname(asking.directory),
     installed: false,
   };
   return user === undefined ? [beside, ...nearest] : nearest;
@@ -102,6 +107,33 @@ export function findByPath({ ref, path }: PathRef, { workspace }: CatalogPlaces)
   const found = moduleAt(whole);
   if (!found) throw new FlowNotFound(`${ref}: there is no flow at ${shownPath(whole)}`);
   return found;
+}
+
+/**
+ * The module of a git ref in the checkout of its repository.
+ *
+ * @throws FlowNotFound where there is none.
+ */
+export function findInCheckout({ ref, url, subdir, sub }: GitRef, checkout: string): FoundModule {
+  const directory = subdir === undefined ? checkout : join(checkout, subdir);
+  const entry = indexOf(directory);
+  if (entry) {
+    const listed = sub === undefined ? ref : ref.slice(0, -sub.length - 1);
+    const name = subdir === undefined ? repositoryName(url) : basename(directory);
+    return { ...directoryModule(directory, entry, listed, undefined), name, checkout };
+  }
+  const where = subdir ?? "its root";
+  const hint =
+    subdir !== undefined && indexOf(join(checkout, "flows", subdir)) ? `; there is one at #flows/${subdir}` : "";
+  throw new FlowNotFound(
+    `${ref}: ${withoutPassword(url)} has no flow in ${where}, which holds no index.ts, index.js, index.mts or index.mjs${hint}`,
+  );
+}
+
+/** What a repository is called, as the name of a flow. */
+function repositoryName(url: string): string {
+  const last = basename(url.replace(/\/+$/, "")).replace(/\.git$/, "");
+  return last.replaceAll(/[^A-Za-z0-9_.-]/g, "-").replace(/^[.-]+/, "") || "flow";
 }
 
 function moduleAt(path: string): FoundModule | undefined {

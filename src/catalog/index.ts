@@ -2,13 +2,15 @@
 
 import type { SkillResolver } from "../engine/ports.ts";
 import { definitionOf, type FlowIdentity } from "../flows/definition.ts";
+import type { Checkout } from "./checkouts.ts";
 import { FlowException, FlowNotFound, FlowRefError } from "../flows/errors.ts";
 import type { AnyFlow, Flow } from "../flows/flow.ts";
-import { findByName, findByPath, type FoundModule, modulesIn, shownModule } from "./find.ts";
+import { findByName, findByPath, findInCheckout, type FoundModule, modulesIn, shownModule } from "./find.ts";
+import { withoutPassword } from "./git-url.ts";
 import { type FlowModule, importModule, moduleOf, pickFlow } from "./module.ts";
 import { type CatalogPlaces, flowversesOf, placesOf } from "./places.ts";
-import { parseRef } from "./ref.ts";
-import type { SkillRepositories } from "./skill-repositories.ts";
+import { type GitRef, parseRef } from "./ref.ts";
+import type { Repositories } from "./repository.ts";
 import type { SkillFetcher } from "./skills.ts";
 
 export type { CatalogPlaces } from "./places.ts";
@@ -18,12 +20,15 @@ export interface CatalogOptions extends CatalogPlaces {
   /** The directory that stripped TypeScript is kept in. Left out: nothing is kept. */
   readonly cache?: string | undefined;
   /** What fetches skills that lie in repositories. Left out: a role that names one is refused. */
-  readonly repositories?: SkillRepositories | undefined;
+  readonly repositories?: Repositories | undefined;
+  /** What fetches the repositories of flows. Left out: a ref that names one is refused. */
+  readonly checkouts?: Repositories | undefined;
 }
 
 /** The flow that a ref names, relative to the flow asking, where one asks. */
 export type Load = (ref: string, asking?: FlowIdentity) => Promise<Flow>;
 
+/** Of one run, or one look-up: it fetches one URL and revision of a flow's repository once. */
 export interface Catalog {
   /**
    * @throws FlowRefError where the text is no ref, or relative with no flow asking.
@@ -32,6 +37,12 @@ export interface Catalog {
    * @throws FlowLoadConflict where it asks for another release of hmz.
    */
   load: Load;
+  /**
+   * The module that a name or a path means; imports nothing.
+   *
+   * @throws FlowRefError where the text is neither. @throws FlowNotFound
+   */
+  find(ref: string): FoundModule;
   /** A `load` for one run: the same ref of the same asker is resolved once, and a module is imported once. */
   loader(): Load;
   /** What resolves the skills that roles name, for one run: a repository is fetched once. */
@@ -59,16 +70,58 @@ export interface ListedFlow {
 
 /** The catalog of a workspace. Looks at nothing until it is asked. */
 export function createCatalog(options: CatalogOptions): Catalog {
+  const fetch = fetcherOf(options);
   return {
-    load: (ref, asking) => loaderOf(options)(ref, asking),
-    loader: () => loaderOf(options),
+    load: (ref, asking) => loaderOf(options, fetch)(ref, asking),
+    find: (ref) => {
+      const parsed = parseRef(ref);
+      if (parsed.kind === "path") return findByPath(parsed, options);
+      if (parsed.kind === "name") return findByName(parsed, options);
+      throw new FlowRefError(`'${ref}' is neither a flow's name nor a path`);
+    },
+    loader: () => loaderOf(options, fetch),
     skills: () => skillsOf(options),
     list: () => listed(options),
     origin: (flow) => moduleOf(definitionOf(flow)?.identity ?? (flow as FlowIdentity))?.found,
   };
 }
 
-function loaderOf(options: CatalogOptions): Load {
+type FetchFlow = (ref: GitRef) => Promise<FoundModule>;
+
+function fetcherOf({ checkouts }: CatalogOptions): FetchFlow {
+  let making: Promise<Checkout> | undefined;
+  return async (ref) => {
+    if (!checkouts) {
+      throw new FlowNotFound(`${ref.ref}: repositories are not fetched here; clone it, and name the flow by its path`);
+    }
+    making ??= import("./checkouts.ts").then((made) => made.checkouts(checkouts));
+    let checkout: string;
+    try {
+      checkout = await (await making)(ref.url, ref.rev);
+    } catch (error) {
+      throw unfetched(ref.ref, error);
+    }
+    return findInCheckout(ref, checkout);
+  };
+}
+
+function unfetched(ref: string, error: unknown): FlowNotFound {
+  const reason = withoutPassword(error instanceof Error ? error.message : String(error));
+  return new FlowNotFound(`${ref}: the repository cannot be fetched: ${reason}`, { cause: error });
+}
+
+/** What a stranger's repository has for a flow is its own before any of it is read. */
+async function assertOwn({ checkout, directory }: FoundModule, ref: string): Promise<void> {
+  if (checkout === undefined) return;
+  const [{ assertInside }, { realpath }] = await Promise.all([import("./repository.ts"), import("node:fs/promises")]);
+  try {
+    await assertInside(await realpath(checkout), directory, ref);
+  } catch (error) {
+    throw new FlowNotFound((error as Error).message, { cause: error });
+  }
+}
+
+function loaderOf(options: CatalogOptions, fetch: FetchFlow): Load {
   const imported = new Map<string, Promise<FlowModule>>();
   const resolved = new Map<string, Promise<Flow>>();
   const once = (found: FoundModule): Promise<FlowModule> => {
@@ -82,13 +135,14 @@ function loaderOf(options: CatalogOptions): Load {
       if (!asker) throw new FlowRefError(`'${ref}' is relative to the flow asking, and no flow is asking`);
       return pickFlow(asker, ref, parsed.sub);
     }
-    if (parsed.kind === "git") {
-      throw new FlowNotFound(
-        `${parsed.ref}: a flow in a git repository cannot be fetched yet; clone it, and name the flow by its path`,
-      );
-    }
-    const found = parsed.kind === "path" ? findByPath(parsed, options) : findByName(parsed, options, asker?.found);
-    return pickFlow(await once(found), ref, parsed.sub);
+    const found =
+      parsed.kind === "git"
+        ? await fetch(parsed)
+        : parsed.kind === "path"
+          ? findByPath(parsed, options)
+          : findByName(parsed, options, asker?.found);
+    await assertOwn(found, parsed.ref);
+    return pickFlow(await once(found), parsed.ref, parsed.sub);
   };
   return (ref, asking) => {
     const asker = asking && moduleOf(asking);

@@ -9,7 +9,7 @@ import { put, repository } from "../../test/support/git.ts";
 import { temporaryDirectory } from "../../test/support/temporary.ts";
 import { gitRunner } from "../sdk/git.ts";
 import { createCatalog } from "./index.ts";
-import type { Git } from "./skill-repositories.ts";
+import type { Git } from "./repository.ts";
 
 const SKILL = "---\nname: x\ndescription: y\n---\n";
 
@@ -206,10 +206,11 @@ describe("a skill that cannot be fetched", () => {
 
   it("shows no password, gives git none in its argv, and keeps none", async () => {
     const asked: (readonly string[])[] = [];
-    const git: Git = (args, { config }) => {
-      asked.push(args, Object.entries(config).flat());
+    const git: Git = (args, { env }) => {
+      asked.push(args, Object.entries(env ?? {}).flat());
       return Promise.resolve({
         status: 128,
+        stdout: "",
         stderr: "fatal: unable to access 'https://me:s3cret@host.test/o/r/': no such host\n",
       });
     };
@@ -218,7 +219,7 @@ describe("a skill that cannot be fetched", () => {
       `${CANNOT}https://***@host.test/o/r: unable to access 'https://***@host.test/o/r/': no such host`,
     );
     assert.equal(asked[0]?.at(-2), "https://host.test/o/r");
-    assert.deepEqual(asked[1], ["url.https://me:s3cret@host.test/o/r.insteadOf", "https://host.test/o/r"]);
+    assert.deepEqual(asked[1], ["HMZ_GIT_USERNAME", "me", "HMZ_GIT_PASSWORD", "s3cret"]);
   });
 
   it("is said where there is no directory to keep it in, and where nothing fetches", async () => {

@@ -1,15 +1,17 @@
 /** `hmz epics resume`: a run again, as it was asked for, from where it stopped. */
 
 import type { BudgetLike } from "../flows/budget.ts";
-import type { Epic } from "../sdk/index.ts";
+import type { Epic, EpicShelf } from "../sdk/index.ts";
 import { type Io, Refusal } from "./io.ts";
 
 /** Runs it, shows it as `hmz exec` does, and exits as that does. @throws Refused where nothing of it can be picked up. */
-export async function resumeEpic(epic: Epic, io: Io, json: boolean): Promise<number> {
-  const { began, name, directory } = epic;
+export async function resumeEpic(shelf: EpicShelf, directory: string, io: Io, json: boolean): Promise<number> {
+  const { began, name } = await shelf.read(directory);
   if (began.flow === "" || began.workspace === "") {
     throw new Refusal(`the record of ${name} does not say what was run: it was cut before its first line was whole`);
   }
+  const unresumable = await shelf.unresumable(directory);
+  if (unresumable !== "") throw new Refusal(unresumable);
   const [{ Hmz }, { follow }] = await Promise.all([import("../sdk/hmz.ts"), import("./exec.ts")]);
   const run = new Hmz({ workspace: began.workspace, env: io.env }).run(began.flow, began.task, {
     agents: Object.fromEntries(began.agents.map((given) => [given.agent, specOf(given)])),

@@ -36,7 +36,7 @@ export function shownEpic(epic: Epic, unresumable: string, io: Io): string {
   if (began.budget !== undefined) fact("budget", JSON.stringify(began.budget));
   if (began.picked_up !== undefined) fact("picked up", began.picked_up);
   if (unresumable === "") fact("resumable", `yes: hmz epics resume ${epic.name.slice(-6)}`);
-  else if (began.resumable) fact("resumable", `no: ${unresumable}`);
+  else if (began.resumable) fact("resumable", `no: ${unresumable.replace(epic.name, "it")}`);
   if (isFilled(began.params)) fact("params", JSON.stringify(began.params));
   for (const spec of began.envs) fact("env", spec);
   lines.push("");
@@ -144,11 +144,15 @@ function* tree(calls: readonly EpicCall[], indent: string, style: Paint, columns
       ...(outputTokens > 0 ? [`${count(outputTokens)} output tokens`] : []),
     ].join(", ");
     const head = `${indent}${printableLine(call.flow, 60)}`;
-    const rest = [how, figures].filter(Boolean).join(" ");
-    const left = columns - width(head) - width(rest) - 2;
-    const task = left < 8 ? "" : cutTo(printableLine(call.task, left), left);
     const shownHow = coloured(call.how ?? "", style, how);
-    yield `${head} ${[shownHow, figures, style.dim(task)].filter(Boolean).join(" ")}`.trimEnd();
+    const left = columns - width([head, how, figures].filter(Boolean).join(" ")) - 1;
+    if (left < -1) {
+      yield `${head} ${shownHow}`;
+      if (figures !== "") yield `${indent}  ${figures}`;
+    } else {
+      const task = left < 8 ? "" : cutTo(printableLine(call.task, left), left);
+      yield [head, shownHow, figures, style.dim(task)].filter(Boolean).join(" ");
+    }
     for (const agent of call.agents) {
       const about = `${indent}  ${printableLine(agent.agent, 40)}: `;
       const [first = "", ...others] = wrapped(turns(agent), columns - width(about), columns - indent.length - 4);

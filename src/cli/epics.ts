@@ -13,12 +13,12 @@ const USAGE = "usage: hmz epics [show | trace | export | resume] [EPIC] [OPTION]
 
 const HELP = `${USAGE}
 
-Lists the runs that were started in this directory, the newest first. Each run
-leaves an epic: what was asked for, who worked on it, what it cost, how it ended.
+Lists the runs that were started in this directory, the newest first. Each one
+leaves an epic: what was asked for, who worked on it, what it cost, how it went.
 
   show EPIC      one whole: its calls, who spent what, how it ended
   trace EPIC     its trace: a file that opens in https://ui.perfetto.dev
-  export EPIC    one file to hand on, with everything but its secrets
+  export EPIC    one file to hand on, without its secrets
   resume EPIC    run it again as it was asked for, from where it stopped
 
 EPIC is a name, the six characters at its end, a path, or last (the default).
@@ -93,7 +93,7 @@ export async function epics(argv: readonly string[], io: Io): Promise<number> {
       return handOn(shelf, name, values, io);
     case "resume": {
       const { resumeEpic } = await import("./epic-resumed.ts");
-      return resumeEpic(await shelf.read(await shelf.locate(name)), io, values.json);
+      return resumeEpic(shelf, await shelf.locate(name), io, values.json);
     }
   }
 }

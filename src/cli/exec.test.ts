@@ -7,6 +7,7 @@ import { FakeAgent } from "../fakes/fake-agent.ts";
 import { agent, flow, HarnessThrottled } from "../flows/index.ts";
 import { Hmz } from "../sdk/hmz.ts";
 import { follow } from "./exec.ts";
+import { version } from "../sdk/version.ts";
 import type { Io } from "./io.ts";
 import { main } from "./main.ts";
 
@@ -44,6 +45,35 @@ writeFileSync(
   }),
 );
 const BUILDER = "builder=native/scripted/script.json";
+const flowsDirectory = join(root, ".hmz", "flows");
+for (const [path, text] of [
+  [
+    "needs.ts",
+    `import { agent, cli, command, env, flow, localEnv, outworlder, z } from "hmz/flows";
+const say = command({ name: "say", about: "says", call: () => "said" });
+const clis = [cli({ name: "board", about: "a board", commands: [say] })];
+export const needs = flow(
+  {
+    agents: { builder: agent({ needs: ["goal"] }), reviewer: agent({ harness: "codex" }), human: outworlder() },
+    envs: { repo: env(), here: localEnv() },
+    params: z.object({ rounds: z.number() }),
+  },
+  async () => {},
+);
+export const shelves = flow({ agents: { asker: agent({ clis }) } }, async () => {});`,
+  ],
+  ["wrong.ts", `import { flow } from "hmz/flows";\nexport const wrong = flow({ name: "a b" }, async () => {});`],
+  ["fails.ts", `throw new TypeError("no such thing");`],
+  [
+    "pair.ts",
+    `import { flow } from "hmz/flows";\nexport const a = flow({}, async () => {});\nexport const b = flow({}, async () => {});`,
+  ],
+  ["late/index.ts", `import { flow } from "hmz/flows";\nexport const late = flow({}, async () => {});`],
+  ["late/package.json", `{ "peerDependencies": { "hmz": "^99.1.0" } }`],
+] as const) {
+  mkdirSync(join(flowsDirectory, "late"), { recursive: true });
+  writeFileSync(join(flowsDirectory, path), text);
+}
 
 class Heard {
   text = "";
@@ -154,6 +184,8 @@ test("what an agent lacks is found before the run", async () => {
 });
 
 const USAGE = "usage: hmz exec -f FLOW [-a ROLE=SPEC]… [-p KEY=VALUE]… [OPTION]… TASK\n";
+const AGENTS = ["-a", "builder=claude/m,reviewer=codex/m"];
+const FILLED = [...AGENTS, "-e", "repo=local/tmp"];
 const REFUSED: readonly [string, readonly string[], string][] = [
   ["no flow", ["x"], `${USAGE}hmz exec: error: -f is needed: which flow to run\n`],
   ["no task", ["-f", "twice"], `${USAGE}hmz exec: error: a task is needed: what the flow is to do\n`],
@@ -184,6 +216,133 @@ const REFUSED: readonly [string, readonly string[], string][] = [
     "an unknown param",
     ["-f", "twice", "-a", BUILDER, "-p", "budget.cost=1,wat=2", "x"],
     "hmz exec: error: twice: there is no param 'wat'; its params are again\n",
+  ],
+  ...(
+    [
+      [
+        "a flow that is written wrong",
+        "wrong",
+        `importing the flow at ${join(flowsDirectory, "wrong.ts")} failed: wrong.ts:2: a b: 'a b' is not a flow name: letters, digits, \`_\`, \`.\` and \`-\``,
+      ],
+      [
+        "a flow whose import fails",
+        "fails",
+        `importing the flow at ${join(flowsDirectory, "fails.ts")} failed: fails.ts:1: no such thing`,
+      ],
+      [
+        "a flow that asks for another release",
+        "late",
+        `the flow at ${join(flowsDirectory, "late")} asks for hmz ^99.1.0, and this is hmz ${version()}: run it with a release in that range, or change the range in its package.json`,
+      ],
+      [
+        "a ref that is none",
+        "a/b/c",
+        "'a/b/c' is not a flow's name, [@<flowverse>/][<user>/]<flow>; a path starts with ./, / or ~",
+      ],
+      [
+        "a ref that is relative to nothing",
+        ":review",
+        "':review' is relative to the flow asking, and no flow is asking",
+      ],
+      [
+        "a module of more flows than one",
+        "pair",
+        `pair: ${join(flowsDirectory, "pair.ts")} holds a, b and none is called 'pair'; name one as pair:<flow>`,
+      ],
+      [
+        "a flow that its module has not",
+        "pair:c",
+        `pair:c: ${join(flowsDirectory, "pair.ts")} holds no flow called 'c'; it holds a, b`,
+      ],
+      ["a path that leads nowhere", "./no", `./no: there is no flow at ${join(root, "no")}`],
+    ] as const
+  ).map(([what, ref, said]): [string, readonly string[], string] => [
+    what,
+    ["-f", ref, "-p", "budget.cost=1", "x"],
+    `hmz exec: error: ${said}\n`,
+  ]),
+  ...(
+    [
+      [
+        "a role that is not declared",
+        ["-a", "tester=claude/m"],
+        "needs has no agent role 'tester'; available roles are 'builder', 'reviewer'",
+      ],
+      [
+        "whoever is outside the run",
+        ["-a", "human=claude/m"],
+        "needs: 'human' is assigned automatically by the runtime and cannot be set with -a",
+      ],
+      [
+        "a harness that lacks a need",
+        ["-a", "builder=pi/m,reviewer=codex/m"],
+        "needs: 'builder' needs goal, which pi does not support",
+      ],
+      [
+        "another harness",
+        ["-a", "builder=claude/m,reviewer=claude/m"],
+        "needs: 'reviewer' requires codex, but got claude",
+      ],
+      [
+        "a missing role",
+        ["-a", "builder=claude/m"],
+        "needs needs an agent for 'reviewer'; specify each with -a ROLE=CLI/MODEL:EFFORT",
+      ],
+      [
+        "an environment that is not declared",
+        [...AGENTS, "-e", "box=local/x"],
+        "needs has no environment role 'box'; available roles are 'repo'",
+      ],
+      [
+        "the workspace",
+        [...AGENTS, "-e", "here=local/x"],
+        "needs: 'here' is the workspace the run started in and cannot be set with -e",
+      ],
+      [
+        "a missing environment",
+        AGENTS,
+        "needs needs an environment for 'repo'; specify each with -e ROLE=BACKEND[@PROVIDER]/WORKDIR",
+      ],
+      [
+        "an environment that is none",
+        [...AGENTS, "-e", "repo=podman/x"],
+        "-e 'repo=podman/x': 'podman' is not a backend; one of local, ssh, docker, swarm, apple-container, slurm",
+      ],
+      [
+        "an environment without a workdir",
+        [...AGENTS, "-e", "repo=local"],
+        "-e 'repo=local': expected <role>=<backend>[@<provider>][/<workdir>]; /<workdir> may be left off only for a runtime saved with one",
+      ],
+      [
+        "an effort",
+        ["-a", "builder=claude/m:huge,reviewer=codex/m", "-e", "repo=local/tmp"],
+        "HarnessUnrecoverable: claude/m:huge: 'huge' is not an effort of claude; one of max, xhigh, high, medium, low",
+      ],
+      ["params", [...FILLED, "-p", "rounds=many"], "needs: rounds: Invalid input: expected number, received string"],
+      ["a param twice", [...FILLED, "-p", "rounds=1", "-p", "rounds=2"], "-p: 'rounds' is given twice"],
+      ["a param that is none", [...FILLED, "-p", "rounds"], "-p 'rounds': expected <key>=<value>"],
+      [
+        "a budget at a time",
+        [...FILLED, "-p", "budget=5"],
+        "-p 'budget=5': a budget is given a limit at a time, as budget.cost=5",
+      ],
+      ["a limit twice", [...FILLED, "-p", "budget.cost=5"], "-p: 'budget.cost' is given twice"],
+      ["an empty item", [...FILLED, "-p", ""], "-p '': an item is empty"],
+    ] as const
+  ).map(([what, argv, said]): [string, readonly string[], string] => [
+    `${what}, for what it needs`,
+    ["-f", "needs", "-p", "budget.cost=1", ...argv, "x"],
+    `hmz exec: error: ${said}\n`,
+  ]),
+  [
+    "command lines without a shell",
+    ["-f", "needs:shelves", "-a", "asker=litellm/openai/m", "-p", "budget.cost=1", "x"],
+    "hmz exec: error: needs:shelves: 'asker' declares clis, and litellm has no shell to run them from\n",
+  ],
+  [
+    "a budget of no limit",
+    ["-f", "twice", "-a", BUILDER, "-p", "budget.graceful=no", "x"],
+    "hmz exec: error: -p budget.*: Value error, a budget sets at least one of duration, cost, output_tokens\n",
   ],
   [
     "resuming",

@@ -17,7 +17,7 @@ const HELP = `${USAGE}
 
 Runs one flow to its end. Nobody is asked anything.
 
-  -f, --flow FLOW          the flow: a name, a path, name:flow
+  -f, --flow FLOW          the flow: a name, a path, name:flow, git+URL
   -a, --agents ROLE=SPEC   who fills a role: CLI[@ACCOUNT]/MODEL[:EFFORT]
   -e, --envs ROLE=SPEC     where it works: local/DIRECTORY
   -p, --params KEY=VALUE   a param, or the run's budget: budget.cost=5,

@@ -9,7 +9,7 @@ Runs flows: ordinary async code that drives coding agents, unattended.
   exec     run one flow to its end
   flows    list the flows that can be run here; show what one needs
   new      write a flow of your own, with its test
-  epics    list the runs that were; show how one went
+  epics    list the runs that were; show, trace, export, resume one
   demo     see it at work: two agents, no account, no network
   doctor   look at what this machine has for hmz, and say what is missing
 

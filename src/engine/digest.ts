@@ -1,15 +1,22 @@
 /** What makes two flow calls the same, in two runs: the flow, its task, what fills its roles, its params. */
 
-import { blake2b } from "@noble/hashes/blake2.js";
-import { bytesToHex } from "@noble/hashes/utils.js";
+import { createBLAKE2b } from "hash-wasm";
 import { type AgentRecord, skillsOf } from "./agent.ts";
 import type { Call, Handed } from "./call.ts";
 import { envOf } from "./environment.ts";
 import { outworlderOf } from "./outworlder.ts";
 import { agentOf } from "./view.ts";
 
+/** What tells a call from others. */
+export type CallDigest = (call: Call, given: Handed & { readonly params: unknown }) => string;
+
 /** BLAKE2b of 128 bits, as hex, over the parts of a call, each set apart by a NUL. */
-export function callDigest(call: Call, given: Handed & { readonly params: unknown }): string {
+export async function callDigest(): Promise<CallDigest> {
+  const hash = await createBLAKE2b(128);
+  return (call, given) => hash.init().update(partsOf(call, given).join("\0")).digest("hex");
+}
+
+function partsOf(call: Call, given: Handed & { readonly params: unknown }): readonly string[] {
   const { agents, envs } = call.definition;
   const parts = [call.ref, call.task];
   for (const { name } of agents) {
@@ -21,7 +28,7 @@ export function callDigest(call: Call, given: Handed & { readonly params: unknow
     if (env) parts.push(`${name}=${env.chain}`);
   }
   parts.push(paramsText(given.params));
-  return bytesToHex(blake2b(new TextEncoder().encode(parts.join("\0")), { dkLen: 16 }));
+  return parts;
 }
 
 function agentText(view: unknown): string | undefined {

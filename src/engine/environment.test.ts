@@ -45,12 +45,33 @@ describe("an environment", () => {
     });
   }
 
-  it("fails as its machine does: a missing file, a program past its timeout", async () => {
-    const fails = flow({ envs: { e: env({ needs: ["shell", "files"] }) } }, async (_task, { envs: { e } }) => [
-      (await refusal(() => e.read("no/such"))).split(":")[0],
-      (await refusal(() => e.exec(["sleep", "60"], { timeout: 1 }))).split(":")[0],
+  it("fails as its machine does: a missing file, a program past its timeout, a directory that cannot be made", async () => {
+    const fails = flow({ envs: { e: env({ needs: ["bash", "files"] }) } }, async (_task, { envs: { e } }) => {
+      const said = [
+        await refusal(() => e.read("no/such")),
+        await refusal(() => e.readText("no/such")),
+        await refusal(() => e.exec(["sleep", "60"], { timeout: 1 })),
+        await refusal(() => e.exec("sleep 60", { timeout: 1 })),
+        await refusal(() => e.deriveSubdir("file/sub")),
+        await refusal(() => e.write("file/sub", "x")),
+        await refusal(() => e.read(".")),
+      ];
+      return said.map((line) => line.split(":")[0]);
+    });
+    // A script is answered by nothing that a fake machine knows: one that never ends stands for it.
+    const machine = new FakeEnv({
+      files: { file: "" },
+      run: (command) => (typeof command === "string" ? new Promise(() => {}) : undefined),
+    });
+    assert.deepEqual(await runFake(fails, "", { envs: { e: machine } }), [
+      "EnvFileNotFound",
+      "EnvFileNotFound",
+      "EnvCommandTimeout",
+      "EnvCommandTimeout",
+      "EnvError",
+      "EnvError",
+      "EnvError",
     ]);
-    assert.deepEqual(await runFake(fails), ["EnvFileNotFound", "EnvCommandTimeout"]);
   });
 
   it("says where it is", async () => {

@@ -4,6 +4,7 @@ import { setImmediate as nextRound } from "node:timers/promises";
 import { type Agent, agent, flow, type HookKind, SessionError } from "hmz/flows";
 import { FakeAgent, type FakeAgentOptions, runFake } from "hmz/fakes";
 import type { RunEvent } from "./events.ts";
+import type { Opening, SessionDriver } from "./ports.ts";
 
 async function refusal(work: Promise<unknown>): Promise<string> {
   try {
@@ -89,7 +90,10 @@ describe("a hook", () => {
       await a.run("x");
       a.onStop(null);
       await a.run("x");
-      assert.throws(() => a.onStop("no" as never), TypeError);
+      assert.throws(() => a.onStop("no" as never), {
+        name: "TypeError",
+        message: "a: a stop hook is a function, or null",
+      });
     });
     assert.deepEqual(heard, ["second"]);
   });
@@ -198,6 +202,61 @@ describe("pre_tool_use and permission_request hooks", () => {
     );
     assert.deepEqual(said, ["true,false", "false,true", "true,true"]);
   });
+
+  const no = { allow: false };
+  const words: readonly (readonly [string, "preToolUse" | "permissionRequest", () => object, object])[] = [
+    ["its reason", "preToolUse", () => ({ block: true, reason: "no shell" }), { ...no, reason: "no shell" }],
+    ["words of ours, for none", "preToolUse", () => ({ block: true }), { ...no, reason: "refused by a hook" }],
+    [
+      "words of ours, for an empty one",
+      "preToolUse",
+      () => ({ block: true, reason: "" }),
+      { ...no, reason: "refused by a hook" },
+    ],
+    ["nothing, for a reason alone", "preToolUse", () => ({ reason: "unused" }), { allow: true }],
+    ["its reason", "permissionRequest", () => ({ allow: false, reason: "ask me" }), { ...no, reason: "ask me" }],
+    ["words of ours, for none", "permissionRequest", () => ({ allow: false }), { ...no, reason: "refused by a hook" }],
+    ["nothing, where it allows", "permissionRequest", () => ({ allow: true, reason: "unused" }), { allow: true }],
+    [
+      "that it failed",
+      "preToolUse",
+      () => {
+        throw new Error("hook");
+      },
+      { ...no, reason: "the flow's hook failed" },
+    ],
+    [
+      "that it failed",
+      "permissionRequest",
+      () => {
+        throw new Error("hook");
+      },
+      { ...no, reason: "the flow's hook failed" },
+    ],
+  ];
+  for (const [what, moment, fn, expected] of words) {
+    it(`tell the agent ${what}: ${moment}`, async () => {
+      const verdicts: unknown[] = [];
+      /** An agent that keeps what it is told of a tool. */
+      class Told extends FakeAgent {
+        override open(opening: Opening): SessionDriver {
+          const session = super.open(opening);
+          const take = session.take.bind(session);
+          session.take = async (prompt, host) => {
+            verdicts.push(await host[moment]("Bash", {}));
+            return take(prompt, host);
+          };
+          return session;
+        }
+      }
+      await withAgent(async (a) => {
+        if (moment === "preToolUse") a.onPreToolUse(fn);
+        else a.onPermissionRequest(fn);
+        await refusal(a.run("x"));
+      }, new Told());
+      assert.deepEqual(verdicts, [expected]);
+    });
+  }
 
   it("only hear of it where the harness lets no hook gate its tools", async () => {
     const heard: string[] = [];

@@ -104,6 +104,10 @@ describe("the run's outworlder", () => {
         await refusal(() => (human as unknown as { steer(): unknown }).steer()),
         await refusal(() => human.derive({ permission: "read" as never })),
         await refusal(() => human.run("x", { session: "x" as never })),
+        await refusal(() => human.run("x", { env: "/work" as never })),
+        await refusal(() => human.run("x", { env: undefined })),
+        await refusal(() => human.run(5 as never)),
+        await refusal(() => human.derive({ permission: { local: "some" } as never })),
         session.takesTools,
       ];
     });
@@ -118,6 +122,10 @@ describe("the run's outworlder", () => {
       "UnsupportedOperation: an outworlder cannot be steered",
       "TypeError: permission=read is not a Permission",
       "SessionError: human: x is not one of this agent's",
+      "TypeError: /work is not an environment this run handed out",
+      "nothing was refused",
+      "TypeError: human: a prompt is a string",
+      "RangeError: local=some is not a permission kind",
       false,
     ]);
   });

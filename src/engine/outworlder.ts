@@ -87,8 +87,9 @@ class OutworlderView {
       const said = typeof session === "object" ? "this object" : String(session);
       throw new SessionError(`${role}: ${said} is not one of this agent's`);
     }
-    if (env !== undefined && envOf(env)?.call.run !== call.run) {
-      throw new TypeError("this object is not an environment this run handed out");
+    if (env !== undefined && env !== null && envOf(env)?.call.run !== call.run) {
+      const said = typeof env === "object" ? "this object" : String(env);
+      throw new TypeError(`${said} is not an environment this run handed out`);
     }
     if (this.away) return awayAnswer(schema);
     const cancellation = new Cancellation();

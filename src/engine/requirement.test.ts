@@ -359,6 +359,24 @@ describe("what a called flow is handed", () => {
   });
 });
 
+/** A machine that has neither git nor bash on its PATH, and says so. */
+class Bare extends FakeEnv {
+  constructor() {
+    super({
+      needs: ["shell", "files", "temp_clone", "scratch"],
+      backend: "docker",
+      provider: "gpubox",
+      workdir: "/repo",
+    });
+  }
+
+  lacks(need: string): string | undefined {
+    const program = { bash: "bash", git: "git", worktree: "git" }[need];
+    return program && `${need} needs ${program} on the machine's PATH, and it has none`;
+  }
+}
+const BARE = "docker@gpubox/repo does not support";
+
 describe("what a run is started with", () => {
   const bare = (declaration: object) => flow({ name: "bare", ...declaration }, async () => "ran") as unknown as Flow;
   const rows: readonly (readonly [string, object, FakeRunOptions, string])[] = [
@@ -403,6 +421,54 @@ describe("what a run is started with", () => {
       { envs: { e: env({ needs: ["files", "shell"] }) } },
       { envs: { e: new FakeEnv({ needs: ["shell"], backend: "docker", provider: "gpu" }) } },
       `CapabilityMissing: ${REF}:bare: 'e' needs files, which docker@gpu/work does not support`,
+    ],
+    ...(
+      [
+        ["git", "git"],
+        ["worktree", "git"],
+        ["bash", "bash"],
+      ] as const
+    ).map(
+      ([need, program]) =>
+        [
+          `a machine without ${program}, for ${need}`,
+          { envs: { e: env({ needs: [need] }) } },
+          { envs: { e: new Bare() } },
+          `CapabilityMissing: ${REF}:bare: 'e' needs ${need}, which ${BARE}: ${need} needs ${program} on the machine's PATH, and it has none`,
+        ] as const,
+    ),
+    [
+      "a machine without git, for rewind, which grants nothing alone",
+      { envs: { e: env({ needs: ["rewind"] }) } },
+      { envs: { e: new Bare() } },
+      "nothing was refused",
+    ],
+    ...(
+      [
+        ["memory", "65GiB", `${65 * 2 ** 30} bytes of memory`, `${64 * 2 ** 30}`],
+        ["gpus", 2, "2 GPUs", "1"],
+        ["gpuMemory", 16, "16 bytes of memory per GPU", "8"],
+      ] as const
+    ).map(
+      ([field, asked, needed, there]) =>
+        [
+          `a machine with less: ${field}`,
+          { envs: { e: env({ [field]: asked }) } },
+          { envs: { e: new FakeEnv({ gpus: 1, gpuMemory: 8 }) } },
+          `ResourceUnmet: ${REF}:bare: 'e' needs ${needed}, and the environment given has ${there}`,
+        ] as const,
+    ),
+    [
+      "params that are no object",
+      { params: z.object({}) },
+      { params: [] as never },
+      `ParamsError: ${REF}:bare: params=[] is not an object of params`,
+    ],
+    [
+      "an unknown param",
+      { params: z.object({ n: z.number().default(1) }) },
+      { params: { m: 1 } },
+      `ParamsError: ${REF}:bare: there is no param 'm'; its params are n`,
     ],
     [
       "a workspace that does not serve a need",

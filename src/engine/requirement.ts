@@ -149,7 +149,8 @@ function specOf({ machine, workdir }: Place): string {
 }
 
 function assertPlace(ref: string, role: EnvRoleDefinition, place: Place): void {
-  const lacking = [...role.needs].filter((need) => !place.machine.serves.has(need));
+  // `rewind` grants nothing by itself: what a machine has to serve is `git`, which is named where it is asked for.
+  const lacking = [...role.needs].filter((need) => need !== "rewind" && !place.machine.serves.has(need));
   if (lacking.length > 0) {
     throw new CapabilityMissing(
       `${ref}: '${role.name}' needs ${lacking.join(", ")}, which ${specOf(place)} does not support${becauseOf(place, lacking)}`,
@@ -165,14 +166,15 @@ function becauseOf({ machine }: Place, needs: readonly EnvNeed[]): string {
 }
 
 function assertResources(ref: string, role: EnvRoleDefinition, { machine }: Place): void {
-  const { cpus, memory, gpus, gpuMemory } = machine.size;
-  const short: [number, number, string][] = [
-    [role.cpus, cpus, "CPUs"],
-    [role.memory, memory, "bytes of memory"],
-    [role.gpus, gpus, "GPUs"],
-    [role.gpuMemory, gpuMemory, "bytes of memory per GPU"],
-  ];
-  for (const [needed, there, what] of short) {
+  const short = [
+    [role.cpus, "cpus", "CPUs"],
+    [role.memory, "memory", "bytes of memory"],
+    [role.gpus, "gpus", "GPUs"],
+    [role.gpuMemory, "gpuMemory", "bytes of memory per GPU"],
+  ] as const;
+  for (const [needed, size, what] of short) {
+    // Only what is needed is looked at: a machine's GPUs are told by a program that takes a second.
+    const there = needed > 0 ? machine.size[size] : 0;
     if (needed > there) {
       throw new ResourceUnmet(`${ref}: '${role.name}' needs ${needed} ${what}, and the environment given has ${there}`);
     }

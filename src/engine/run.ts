@@ -10,7 +10,7 @@ import type { FlowIdentity } from "../flows/definition.ts";
 import { Call, type Handed } from "./call.ts";
 import { Cancellation } from "./cancellation.ts";
 import { Copies } from "./copies.ts";
-import type { callDigest } from "./digest.ts";
+import type { CallDigest } from "./digest.ts";
 import type { Ending } from "./events.ts";
 import { Journal, type JournaledCall } from "./journal.ts";
 import { sessionsKeptBy } from "./kept.ts";
@@ -26,6 +26,8 @@ import { CallState, memoryStore } from "./state.ts";
 /** A flow call that is going. */
 export interface LiveCall {
   readonly id: number;
+  /** The id that the run's journal has for it; `undefined` where the run keeps none. */
+  readonly journaled: number | undefined;
   readonly ref: string;
   readonly name: string;
   readonly depth: number;
@@ -97,7 +99,7 @@ export class Run {
   readonly quotas = new SpentQuotas();
   readonly copies = new Copies();
   #journal: Journal | undefined;
-  #digest: typeof callDigest = () => "";
+  #digest: CallDigest = () => "";
   readonly #setup: RunSetup;
   readonly #top: Call;
   readonly #handed: Handed;
@@ -129,7 +131,7 @@ export class Run {
     this.#journal = journal && new Journal(journal);
     try {
       // A run without a journal does without what hashes.
-      if (this.#journal) this.#digest = (await import("./digest.ts")).callDigest;
+      if (this.#journal) this.#digest = await (await import("./digest.ts")).callDigest();
       this.#top.cancellation.throwIfCancelled();
       return await this.#top.execute({ ...this.#handed, params: this.#params }, []);
     } finally {
@@ -154,6 +156,7 @@ export class Run {
   running(): readonly LiveCall[] {
     return [...this.#going.values()].map((call) => ({
       id: call.id,
+      journaled: call.journaled?.id,
       ref: call.ref,
       name: call.definition.identity.name,
       depth: call.depth,

@@ -8,6 +8,7 @@ import {
   flow,
   HarnessThrottled,
   localEnv,
+  type Session,
   SessionError,
   z,
 } from "hmz/flows";
@@ -153,12 +154,74 @@ describe("Agent.run refuses", () => {
     assert.deepEqual(fake.sessions, []);
   });
 
-  it("a view kept past the end of its run", async () => {
-    let kept: Agent | undefined;
-    await withAgent(async (a) => void (kept = a));
-    assert.equal(await refusal((kept as Agent).run("x")), "FlowCancelled: turn.test:bare: the run has ended");
-    assert.match(await refusal((kept as Agent).spawn()), /^FlowCancelled: /);
+  it("a view kept past the end of its run, or of its call", async () => {
+    let kept: readonly [Agent, Session] | undefined;
+    const keep = async (a: Agent) => {
+      const session = await a.spawn();
+      await a.run("x", { session });
+      kept = [a, session];
+    };
+    const asks = async (): Promise<string[]> => {
+      const [a, session] = kept as readonly [Agent, Session];
+      const steers = a as unknown as { steer(text: string, options: object): Promise<void> };
+      return Promise.all([
+        refusal(a.spawn()),
+        refusal(a.run("x")),
+        refusal(a.run("x", { session })),
+        refusal(a.fork(session)),
+        refusal(steers.steer("x", { session })),
+      ]);
+    };
+    await withAgent(keep);
+    const gone = "FlowCancelled: turn.test:bare: the run has ended";
+    const ungranted = "CapabilityNotGranted: a: steer needs steering on the role";
+    assert.deepEqual(await asks(), [gone, gone, gone, gone, ungranted]);
+    const inner = flow({ name: "inner", agents: { b: agent() } }, async (_task, { agents: { b } }) => keep(b));
+    const outer = flow({ agents: { a: agent() } }, async (_task, { agents: { a } }) => {
+      await inner("", { agents: { b: a } });
+      return asks();
+    });
+    const over = "FlowCancelled: turn.test:inner: turn.test:inner has ended";
+    assert.deepEqual(await runFake(outer), [over, over, over, over, ungranted.replace("a:", "b:")]);
   });
+
+  it("a turn of a stopped run, with what stopped it", async () => {
+    const stop = new AbortController();
+    const fake = new FakeAgent({ reply: () => (stop.abort(), never()) });
+    let said = "";
+    const run = withAgent(async (a) => void (said = await refusal(a.run("x"))), fake, { signal: stop.signal });
+    assert.equal(await refusal(run), "FlowCancelled: turn.test:bare: the run was stopped");
+    assert.equal(said, "FlowCancelled: turn.test:bare: the run was stopped");
+  });
+});
+
+describe("a turn that the harness fails", () => {
+  const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", errno: -104, syscall: "read" });
+  const rows: readonly (readonly [string, Error, string, boolean])[] = [
+    ["a leaf is itself", new HarnessThrottled("slow down"), "HarnessThrottled: slow down", true],
+    ["a system call that failed is the connection broken", reset, "HarnessDropped: read ECONNRESET", false],
+    ["a fault of the driver's is itself", new TypeError("no such thing"), "TypeError: no such thing", true],
+  ];
+  for (const [what, thrown, expected, itself] of rows) {
+    it(what, async () => {
+      const said = await withAgent(
+        async (a) => {
+          const session = await a.spawn();
+          const error = await a.run("x", { session }).catch((error: unknown) => error);
+          assert.equal(error === thrown, itself);
+          assert.ok(itself || (error as Error).cause === thrown);
+          return [`${(error as Error).name}: ${(error as Error).message}`, await a.run("y", { session })];
+        },
+        {
+          reply: (prompt) => {
+            if (prompt === "x") throw thrown;
+            return "goes on";
+          },
+        },
+      );
+      assert.deepEqual(said, [expected, "goes on"]);
+    });
+  }
 });
 
 describe("a turn under a session that moves", () => {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ENV_NEEDS, type EnvBackend, type EnvNeed } from "../flows/env.ts";
 import { EnvCommandTimeout, EnvError, EnvFileNotFound, EnvUnavailable } from "../flows/errors.ts";
 import { FakeDerive } from "./fake-derive.ts";
+import { within } from "../engine/deadline.ts";
 import type { ExecOutcome, ExecRequest, Machine, MachineSize } from "../engine/ports.ts";
 
 /** What a command came to; what is left out is 0 and `""`. */
@@ -130,13 +131,13 @@ export class FakeEnv implements Machine {
   }
 
   async exec(argv: readonly string[], options: ExecRequest): Promise<ExecOutcome> {
-    const { cwd, signal } = options;
+    const { cwd, timeout, signal } = options;
     signal?.throwIfAborted();
     if (argv.length === 0) throw new EnvError("exec takes a program, and was given an empty argv");
     if (!this.#directories.has(posix.resolve(cwd))) throw new EnvUnavailable(`${cwd} is not a directory`);
     const command = argv[0] === "bash" && argv[1] === "-c" && argv.length === 3 ? (argv[2] as string) : [...argv];
     this.commands.push(command);
-    const answered = this.#answered(command, { cwd, signal });
+    const answered = inTime(this.#answered(command, { cwd, signal }), command, timeout);
     const outcome =
       (await (signal ? unlessAborted(answered, signal) : answered)) ?? (await this.#default(argv, options));
     const { status = 0, stdout = "", stderr = "" } = outcome;
@@ -282,8 +283,20 @@ async function slept(seconds: number, timeout: number, signal: AbortSignal | und
     signal?.throwIfAborted();
     throw error;
   }
-  if (late) throw new EnvCommandTimeout(`sleep ${seconds} ran past its timeout of ${timeout} ms and was killed`);
+  if (late) throw pastTimeout(`sleep ${seconds}`, timeout);
   return {};
+}
+
+/** What answers a command, as far as its timeout lets it: an answer that never comes is a program that never ends. */
+function inTime<T>(work: Promise<T>, command: FakeCommand, timeout: number): Promise<T> {
+  if (timeout <= 0) return work;
+  return within(work, timeout, () => {
+    throw pastTimeout(typeof command === "string" ? command : command.join(" "), timeout);
+  });
+}
+
+function pastTimeout(command: string, timeout: number): EnvCommandTimeout {
+  return new EnvCommandTimeout(`${command} ran past its timeout of ${timeout} ms and was killed`);
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

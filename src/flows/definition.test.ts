@@ -26,6 +26,8 @@ const board = cli({
 /** As JavaScript calls it: what the compiler refuses must be refused at run time too. */
 const define = flow as unknown as (declaration: unknown, run: unknown) => unknown;
 
+const NO_ROLE = "is not a role; a role is declared as one agent or environment";
+
 describe("a declaration that is written wrong", () => {
   const rows: readonly (readonly [what: string, declaration: unknown, message: string, run?: unknown])[] = [
     [
@@ -72,12 +74,12 @@ describe("a declaration that is written wrong", () => {
       { name: "f", agents: { "my-builder": agent() } },
       "f: 'my-builder' is not a role: a role's name is a JavaScript identifier",
     ],
-    ["a role that is no role", { name: "f", agents: { a: "agent" } }, "f: a: agent is not a role"],
-    ["optional around no role", { name: "f", agents: { a: { kind: "optional", role: 1 } } }, "f: a: 1 is not a role"],
-    ["an environment as an agent", { name: "f", agents: { a: env() } }, "f: a: an env role is not an agent"],
-    ["something else as an agent", { name: "f", agents: { a: {} } }, "f: a: this is not an agent"],
-    ["an agent as an environment", { name: "f", envs: { e: agent() } }, "f: e: an agent role is not an environment"],
-    ["an outworlder as an environment", { name: "f", envs: { e: outworlder() } }, "f: e: this is not an environment"],
+    ["a role that is no role", { name: "f", agents: { a: "agent" } }, `f: a: agent ${NO_ROLE}`],
+    ["optional around no role", { name: "f", agents: { a: { kind: "optional", role: 1 } } }, `f: a: 1 ${NO_ROLE}`],
+    ["an environment as an agent", { name: "f", agents: { a: env() } }, "f: a: an env role is not an Agent"],
+    ["something else as an agent", { name: "f", agents: { a: {} } }, "f: a: this is not an Agent"],
+    ["an agent as an environment", { name: "f", envs: { e: agent() } }, "f: e: an agent role is not an Env"],
+    ["an outworlder as an environment", { name: "f", envs: { e: outworlder() } }, "f: e: this is not an Env"],
     [
       "an agent with an environment's need",
       { name: "f", agents: { a: agent({ needs: ["shell"] as never }) } },
@@ -137,6 +139,21 @@ describe("a declaration that is written wrong", () => {
       "f: a.skills is not an array of skill names",
     ],
     [
+      "a skill that is no text",
+      { name: "f", agents: { a: agent({ skills: ["lint", 5] as never }) } },
+      "f: a.skills is not an array of skill names",
+    ],
+    [
+      "tools that are no list",
+      { name: "f", agents: { a: agent({ tools: review as never }) } },
+      "f: a.tools is not an array of tools",
+    ],
+    [
+      "clis that are no list",
+      { name: "f", agents: { a: agent({ clis: board as never }) } },
+      "f: a.clis is not an array of command lines",
+    ],
+    [
       "tools that are none",
       { name: "f", agents: { a: agent({ tools: [{ name: "x" }] as never }) } },
       "f: a.tools is not an array of tools",
@@ -167,6 +184,16 @@ describe("a declaration that is written wrong", () => {
       "f: a.clis needs an agent with a shell",
     ],
     [
+      "clis of whoever is outside the run",
+      { name: "f", agents: { human: { kind: "outworlder", clis: [board] } } },
+      "f: human.clis needs an agent with a shell",
+    ],
+    [
+      "a harness of whoever is outside the run",
+      { name: "f", agents: { human: { kind: "outworlder", harness: "claude" } } },
+      "f: human: an Outworlder is whoever is outside the run, and has no harness or needs",
+    ],
+    [
       "callbacks of another name",
       { name: "f", agents: { a: agent({ callbacks: { onTool: [] } as never }) } },
       "f: a.callbacks is not a record of lists of functions",
@@ -192,6 +219,16 @@ describe("a declaration that is written wrong", () => {
       ),
     ),
     ["an image with a space", { name: "f", envs: { e: env({ image: "a b" }) } }, "f: e.image is not an image: a b"],
+    [
+      "an image that is no text",
+      { name: "f", envs: { e: env({ image: 5 as never }) } },
+      "f: e.image is not an image: 5",
+    ],
+    [
+      "an image of a workspace, with a line break",
+      { name: "f", envs: { e: localEnv({ image: "a\n" }) } },
+      "f: e.image is not an image: a\n",
+    ],
   ];
   for (const [what, declaration, message, run = noop] of rows) {
     it(`is refused: ${what}`, () => {

@@ -140,24 +140,27 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+const NO_ROLE = "is not a role; a role is declared as one agent or environment";
+
 /** A role read through `optional`, its name checked. */
 function unwrapped(role: string, given: unknown, fail: Fail): { value: Record<string, unknown>; optional: boolean } {
   if (!IDENTIFIER.test(role)) fail(`'${role}' is not a role: a role's name is a JavaScript identifier`);
-  if (!isRecord(given)) return fail(`${role}: ${String(given)} is not a role`);
+  if (!isRecord(given)) return fail(`${role}: ${String(given)} ${NO_ROLE}`);
   if (given["kind"] !== "optional") return { value: given, optional: false };
   const inner = given["role"];
-  return isRecord(inner) ? { value: inner, optional: true } : fail(`${role}: ${String(inner)} is not a role`);
+  return isRecord(inner) ? { value: inner, optional: true } : fail(`${role}: ${String(inner)} ${NO_ROLE}`);
 }
 
 function agentRole(name: string, given: unknown, fail: Fail): AgentRoleDefinition | OutworlderRoleDefinition {
   const { value, optional } = unwrapped(name, given, fail);
   if (value["kind"] === "outworlder") {
+    if (value["clis"] !== undefined) fail(`${name}.clis needs an agent with a shell`);
     if (Object.keys(value).some((key) => key !== "kind")) {
       fail(`${name}: an Outworlder is whoever is outside the run, and has no harness or needs`);
     }
     return { kind: "outworlder", name, optional };
   }
-  if (value["kind"] !== "agent") return fail(`${name}: ${describe(value)} is not an agent`);
+  if (value["kind"] !== "agent") return fail(`${name}: ${describe(value)} is not an Agent`);
   const role = value as unknown as AgentRole;
   if (!Array.isArray(role.needs)) return fail(`${name}.needs is not an array of needs`);
   const needs = new Set<AgentNeed>();
@@ -232,7 +235,7 @@ function namedTwice(named: readonly { readonly name: string }[]): boolean {
 
 function envRole(name: string, given: unknown, fail: Fail): EnvRoleDefinition {
   const { value, optional } = unwrapped(name, given, fail);
-  if (value["kind"] !== "env") return fail(`${name}: ${describe(value)} is not an environment`);
+  if (value["kind"] !== "env") return fail(`${name}: ${describe(value)} is not an Env`);
   const role = value as unknown as EnvRole | LocalEnvRole;
   if (!Array.isArray(role.needs)) return fail(`${name}.needs is not an array of needs`);
   const needs = new Set<EnvNeed>();

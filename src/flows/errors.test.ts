@@ -52,16 +52,53 @@ const TREE = {
   RewindError: "EnvError",
 } as const;
 
-const CODES: Readonly<Record<string, string>> = {
+const CODES: { readonly [N in keyof typeof TREE]: string } = {
+  FlowException: "HMZ_FLOW_EXCEPTION",
+  FlowRuntimeError: "HMZ_FLOW_RUNTIME_ERROR",
+  FlowNotFound: "HMZ_FLOW_NOT_FOUND",
+  FlowRefError: "HMZ_FLOW_REF_ERROR",
+  FlowDefinitionError: "HMZ_FLOW_DEFINITION_ERROR",
+  FlowLoadConflict: "HMZ_FLOW_LOAD_CONFLICT",
+  RequirementError: "HMZ_REQUIREMENT_ERROR",
+  MissingRole: "HMZ_MISSING_ROLE",
+  CapabilityMissing: "HMZ_CAPABILITY_MISSING",
+  PermissionTooNarrow: "HMZ_PERMISSION_TOO_NARROW",
+  ResourceUnmet: "HMZ_RESOURCE_UNMET",
+  HarnessMismatch: "HMZ_HARNESS_MISMATCH",
+  CapabilityNotGranted: "HMZ_CAPABILITY_NOT_GRANTED",
+  ParamsError: "HMZ_PARAMS_ERROR",
+  FlowDepthExceeded: "HMZ_FLOW_DEPTH_EXCEEDED",
+  BudgetExceeded: "HMZ_BUDGET_EXCEEDED",
   DurationExceeded: "ETIMEDOUT",
+  CostExceeded: "HMZ_COST_EXCEEDED",
+  OutputTokensExceeded: "HMZ_OUTPUT_TOKENS_EXCEEDED",
+  FlowCancelled: "HMZ_FLOW_CANCELLED",
+  StateNotSerializable: "HMZ_STATE_NOT_SERIALIZABLE",
+  OutworlderAway: "HMZ_OUTWORLDER_AWAY",
+  HarnessError: "HMZ_HARNESS_ERROR",
+  HarnessNotInstalled: "HMZ_HARNESS_NOT_INSTALLED",
+  HarnessContended: "HMZ_HARNESS_CONTENDED",
+  HarnessThrottled: "HMZ_HARNESS_THROTTLED",
+  HarnessRefused: "HMZ_HARNESS_REFUSED",
+  ModelUnavailable: "HMZ_MODEL_UNAVAILABLE",
+  HarnessMissing: "HMZ_HARNESS_MISSING",
+  HarnessSandboxed: "HMZ_HARNESS_SANDBOXED",
+  HarnessKilled: "HMZ_HARNESS_KILLED",
+  HarnessDropped: "HMZ_HARNESS_DROPPED",
+  HarnessUnrecoverable: "HMZ_HARNESS_UNRECOVERABLE",
+  OutputSchemaError: "HMZ_OUTPUT_SCHEMA_ERROR",
+  SessionError: "HMZ_SESSION_ERROR",
+  UnsupportedOperation: "HMZ_UNSUPPORTED_OPERATION",
+  EnvError: "HMZ_ENV_ERROR",
+  EnvUnavailable: "HMZ_ENV_UNAVAILABLE",
+  EnvConnectionError: "ECONNRESET",
   EnvCommandTimeout: "ETIMEDOUT",
   EnvFileNotFound: "ENOENT",
   EnvPermissionDenied: "EACCES",
-  EnvConnectionError: "ECONNRESET",
-  FlowNotFound: "HMZ_FLOW_NOT_FOUND",
-  FlowException: "HMZ_FLOW_EXCEPTION",
-  OutputSchemaError: "HMZ_OUTPUT_SCHEMA_ERROR",
+  WorktreeError: "HMZ_WORKTREE_ERROR",
   TempCloneBusy: "HMZ_TEMP_CLONE_BUSY",
+  ScratchError: "HMZ_SCRATCH_ERROR",
+  RewindError: "HMZ_REWIND_ERROR",
 };
 
 type ErrorClass = new (message: string, options?: ErrorOptions) => FlowException;
@@ -90,12 +127,21 @@ describe("the errors", () => {
       assert.equal(error.name, name);
       assert.equal(error.message, "what is wrong");
       assert.equal(Object.hasOwn(error, "cause"), false);
-      if (CODES[name]) assert.equal(error.code, CODES[name]);
-      assert.match(error.code, /^(HMZ(_[A-Z]+)+|E[A-Z]+)$/);
+      assert.equal(error.code, CODES[name as keyof typeof CODES]);
 
       const crossed = FlowException.from(JSON.parse(JSON.stringify(error)));
       assert.equal(crossed.constructor, errorClass);
       assert.deepEqual(crossed.toJSON(), error.toJSON());
+      assert.deepEqual(error.toJSON(), { name, code: error.code, message: "what is wrong" });
+    });
+  }
+
+  for (const name of Object.keys(TREE)) {
+    it(`${name} is caught as every class above it, and as none beside it`, () => {
+      const above = new Set<string>([name]);
+      for (let at: string | undefined = name; at && at !== "Error"; at = TREE[at as keyof typeof TREE]) above.add(at);
+      const error = new (classOf(name))("what is wrong");
+      for (const other of Object.keys(TREE)) assert.equal(error instanceof classOf(other), above.has(other), other);
     });
   }
 

@@ -3,12 +3,8 @@
  * and a disk that is full or gone loses records, not the run.
  */
 
-import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
-
-/** Characters held back at most before they are written. */
-const MOST_HELD = 64 * 1024;
-/** Milliseconds that a record is held back at most. */
-const LONGEST_HELD = 100;
+import { fsyncSync, openSync } from "node:fs";
+import { LineFile } from "./line-file.ts";
 
 export interface Appender {
   /** Never throws. */
@@ -28,61 +24,32 @@ export interface Appender {
  */
 export function appender(path: string, held: boolean, trouble: (error: Error) => void): Appender {
   const file = openSync(path, "a", 0o600);
-  let waiting = "";
-  let timer: NodeJS.Timeout | undefined;
+  const lines = new LineFile(file, trouble);
   let open = true;
-  let troubled = false;
-  // A write that failed half-way leaves a torn line: the next record begins on a line of its own.
-  let torn = false;
-
-  const note = (error: unknown): void => {
-    if (troubled) return;
-    troubled = true;
-    try {
-      trouble(error instanceof Error ? error : new Error(String(error)));
-    } catch {
-      // Whoever is told has its own troubles; the run goes on.
-    }
-  };
-  const flush = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
-    if (waiting === "") return;
-    const bytes = Buffer.from(torn ? `\n${waiting}` : waiting);
-    waiting = "";
-    let written = 0;
-    try {
-      while (written < bytes.length) written += writeSync(file, bytes, written);
-      torn = false;
-    } catch (error) {
-      if (written > 0) torn = bytes[written - 1] !== 0x0a;
-      note(error);
-    }
-  };
-
   return {
     append(record) {
       if (!open) return;
       try {
-        waiting += `${JSON.stringify(record)}\n`;
+        const line = JSON.stringify(record);
+        if (held) lines.hold(line);
+        else lines.write(line);
       } catch (error) {
-        note(error);
-        return;
+        lines.tell(error);
       }
-      if (!held || waiting.length >= MOST_HELD) flush();
-      else timer ??= setTimeout(flush, LONGEST_HELD).unref();
     },
-    flush,
+    flush: () => {
+      if (open) lines.flush();
+    },
     close() {
       if (!open) return;
       open = false;
-      flush();
+      lines.flush();
       try {
         fsyncSync(file);
       } catch (error) {
-        note(error);
+        lines.tell(error);
       }
-      closeSync(file);
+      lines.close();
     },
   };
 }

@@ -50,6 +50,32 @@ test("what was written before a disk was full is read, and what is written once 
   assert.deepEqual(ids, [...Array.from({ length: written }, (_, id) => id), -2]);
 });
 
+test("a line that failed half-way is not there later, and those held back before it are, once there is room", async (t) => {
+  const disk = smallDisk(t);
+  if (disk === undefined) return t.skip("no disk may be mounted here");
+  const path = join(disk, "resume.jsonl");
+  const filler = join(disk, "filler");
+  const troubles: string[] = [];
+  const journal = openJournal({ path, trouble: (error) => troubles.push((error as NodeJS.ErrnoException).code ?? "") });
+  journal.begin(['{"t":"journal","v":1}']);
+  writeFileSync(filler, Buffer.alloc(200 * 1024));
+  journal.append('{"t":"call","id":1}', false);
+  const value = "x".repeat(100 * 1024);
+  assert.throws(() => journal.append(`{"t":"set","id":1,"key":"k","value":"${value}"}`, true), { code: "ENOSPC" });
+  assert.equal(readFileSync(path, "utf8"), '{"t":"journal","v":1}\n');
+  // Held back, more of them than there is room for: told once.
+  for (let id = 2; id < 5; id++) journal.append(`{"t":"call","id":${id},"ref":"${"x".repeat(70 * 1024)}"}`, false);
+  assert.deepEqual(troubles, ["ENOSPC"]);
+  rmSync(filler);
+  journal.append('{"t":"set","id":1,"key":"k","value":1}', true);
+  await journal.close();
+  const { records, bad } = readJournal(path);
+  assert.deepEqual(bad, []);
+  const ids = records.map((record) => (record as { id: number }).id);
+  assert.deepEqual(ids, [1, 2, 3, 4, 1]);
+  assert.deepEqual(troubles, ["ENOSPC"]);
+});
+
 test("a set that could not be written fails in the flow, and leaves the state as it was", async (t) => {
   const disk = smallDisk(t);
   if (disk === undefined) return t.skip("no disk may be mounted here");

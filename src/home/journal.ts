@@ -3,19 +3,16 @@
  * as it goes.
  */
 
-import { closeSync, fdatasync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
+import { closeSync, fdatasync, fsyncSync, openSync, readSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { JournalStore } from "../engine/ports.ts";
 import { flushedAtExit } from "./exit-flush.ts";
+import { LineFile, writeWhole } from "./line-file.ts";
 
 /** The newest version of the format that is read. */
 const VERSION = 1;
-
-/** Milliseconds that a line is held back at most. */
-const LONGEST_HELD = 100;
-/** Characters held back at most. */
-const MOST_HELD = 64 * 1024;
 
 /** A journal that this release cannot read. Its message says why, and what to do. */
 export class UnreadableJournal extends Error {
@@ -26,7 +23,7 @@ export class UnreadableJournal extends Error {
 export interface ReadJournal {
   /** The objects of its lines, in order, the first one that only says what the file is left out. */
   readonly records: readonly unknown[];
-  /** The numbers, from 1, of the lines that hold no object: torn by a crash, or somebody else's. */
+  /** The numbers, from 1, of the lines that are not one object and no more: torn by a crash, or somebody else's. */
   readonly bad: readonly number[];
 }
 
@@ -36,42 +33,100 @@ export interface ReadJournal {
  * @throws UnreadableJournal where it is of a newer version, or cannot be read.
  */
 export function readJournal(path: string): ReadJournal {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    throw new UnreadableJournal(`the journal ${path} cannot be read: ${(error as Error).message}`, { cause: error });
-  }
   const records: unknown[] = [];
   const bad: number[] = [];
   let number = 0;
-  for (let from = 0; from < text.length;) {
-    const newline = text.indexOf("\n", from);
-    const end = newline === -1 ? text.length : newline;
+  const read = (line: string): void => {
     number += 1;
-    if (end > from) {
-      const record = objectOf(text.slice(from, end));
-      if (!record) bad.push(number);
-      else if (record["t"] !== "journal") records.push(record);
-      else refuseNewer(path, record["v"]);
+    if (line === "") return;
+    const record = objectOf(line);
+    if (record) take(record);
+    else {
+      bad.push(number);
+      for (const rescued of besideNuls(line)) take(rescued);
     }
-    from = end + 1;
+  };
+  const take = (record: Fields): void => {
+    if (record["t"] !== "journal") records.push(record);
+    else refuseNewer(path, record["v"]);
+  };
+  for (const part of partsOf(path)) {
+    if (isUtf8(part)) {
+      const text = part.toString("utf8");
+      for (let from = 0, end = 0; from < text.length; from = end + 1) {
+        end = text.indexOf("\n", from);
+        if (end === -1) end = text.length;
+        read(text.slice(from, end));
+      }
+      continue;
+    }
+    // Decoding would put another character in place of what is none, and a value that nobody set in place of one.
+    for (let from = 0, end = 0; from < part.length; from = end + 1) {
+      end = part.indexOf(NEWLINE, from);
+      if (end === -1) end = part.length;
+      const line = part.subarray(from, end);
+      read(isUtf8(line) ? line.toString("utf8") : NO_TEXT);
+    }
   }
   return { records, bad };
 }
 
-function objectOf(line: string): Readonly<Record<string, unknown>> | undefined {
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Bytes that are read and written at once. */
+const PART = 4 * 1024 * 1024;
+const NEWLINE = 0x0a;
+/** Stands for a line that is no text. */
+const NO_TEXT = "\uFFFD";
+
+/** A file in parts that end where a line does: a whole journal may be longer than a string can be. */
+function* partsOf(path: string): Generator<Buffer> {
+  let file: number | undefined;
+  try {
+    // Opening a pipe would wait for whoever writes to it.
+    if (!statSync(path).isFile()) throw new Error("it is no file");
+    file = openSync(path, "r");
+    // What is left of the part before, in pieces: a line may be longer than many parts.
+    let begun: Buffer[] = [];
+    for (;;) {
+      const buffer = Buffer.allocUnsafe(PART);
+      const got = readSync(file, buffer, 0, PART, null);
+      if (got === 0) break;
+      const last = buffer.subarray(0, got).lastIndexOf(NEWLINE);
+      if (last === -1) begun.push(buffer.subarray(0, got));
+      else {
+        const rest = buffer.subarray(last + 1, got);
+        yield Buffer.concat([...begun, buffer.subarray(0, last + 1)]);
+        begun = [rest];
+      }
+    }
+    const rest = Buffer.concat(begun);
+    if (rest.length > 0) yield rest;
+  } catch (error) {
+    throw new UnreadableJournal(`the journal ${path} cannot be read: ${(error as Error).message}`, { cause: error });
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+function objectOf(line: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
-      : undefined;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
   } catch {
-    // A power loss leaves a run of NULs, with or without a good record after it.
-    return line.includes("\u0000") && line.replaceAll("\u0000", "").trim() !== ""
-      ? objectOf(line.replaceAll("\u0000", "").trim())
-      : undefined;
+    return undefined;
   }
+}
+
+/**
+ * What stands whole before and after the NULs that a power loss left in a line. What stands between two runs of them may
+ * be a piece of something larger.
+ */
+function besideNuls(line: string): readonly Fields[] {
+  const from = line.indexOf("\0");
+  if (from === -1) return [];
+  const around = [line.slice(0, from), line.slice(line.lastIndexOf("\0") + 1)];
+  return around.map(objectOf).filter((record) => record !== undefined);
 }
 
 function refuseNewer(path: string, version: unknown): void {
@@ -102,15 +157,13 @@ class JournalFile implements JournalStore {
   readonly durable: boolean;
   readonly #path: string;
   readonly #trouble: (error: Error) => void;
-  #file: number | undefined;
-  #held = "";
-  #timer: NodeJS.Timeout | undefined;
-  /** Whether the last write ended in the middle of a line: the next begins on a line of its own. */
-  #torn = false;
-  #told = false;
+  #open: { readonly file: number; readonly lines: LineFile; readonly unlisten: () => void } | undefined;
+  /** The sync under way, and the one that whoever comes meanwhile waits for. */
   #syncing: Promise<void> | undefined;
   #next: Promise<void> | undefined;
-  #unlisten = (): void => {};
+  #closing: Promise<void> | undefined;
+  /** What a sync failed with. The kernel forgets what it could not write: a later sync would succeed without it. */
+  #lost: Error | undefined;
 
   constructor({ path, earlier, durable = false, trouble }: Parameters<typeof openJournal>[0]) {
     this.#path = path;
@@ -127,7 +180,7 @@ class JournalFile implements JournalStore {
       let text = "";
       for (const line of lines) {
         text += `${line}\n`;
-        if (text.length < MOST_HELD) continue;
+        if (text.length < PART) continue;
         writeWhole(file, text);
         text = "";
       }
@@ -140,108 +193,66 @@ class JournalFile implements JournalStore {
       rmSync(beside, { force: true });
       throw error;
     }
-    this.#file = file;
-    this.#unlisten = flushedAtExit(() => this.#flushHeld());
+    const opened = new LineFile(file, this.#trouble);
+    this.#open = { file, lines: opened, unlisten: flushedAtExit(() => opened.flush()) };
   }
 
   append(line: string, flushed: boolean): void {
-    if (this.#file === undefined) {
+    if (!this.#open || this.#closing) {
       if (flushed) throw new Error("the journal is closed");
       return;
     }
-    if (flushed) {
-      this.#write(`${this.#held}${line}\n`);
-      return;
-    }
-    this.#held += `${line}\n`;
-    if (this.#held.length >= MOST_HELD) this.#flushHeld();
-    else this.#timer ??= setTimeout(() => this.#flushHeld(), LONGEST_HELD).unref();
+    const { lines } = this.#open;
+    if (flushed) lines.write(line);
+    else lines.hold(line);
   }
 
   synced(): Promise<void> {
-    if (this.#held !== "") {
-      try {
-        this.#write(this.#held);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    }
     // What is written while a sync runs may have missed it: it waits for the next, with all who come meanwhile.
-    if (this.#syncing) return (this.#next ??= this.#syncing.catch(() => {}).then(() => this.#startSync()));
-    return this.#startSync();
+    return (this.#next ??= this.#syncedNext());
   }
 
-  async close(): Promise<void> {
-    const file = this.#file;
-    if (file === undefined) return;
-    this.#flushHeld();
-    this.#unlisten();
-    this.#file = undefined;
-    await this.#next?.catch(() => {});
+  async #syncedNext(): Promise<void> {
     await this.#syncing?.catch(() => {});
-    try {
-      fsyncSync(file);
-    } catch (error) {
-      this.#tell(error);
-    }
-    closeSync(file);
+    // Those who waited for the last one write again first: else one of them has the next to itself.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    return this.#sync();
   }
 
-  #startSync(): Promise<void> {
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    if (!this.#open) return;
+    const { lines, unlisten } = this.#open;
+    await this.synced().catch((error: unknown) => lines.tell(error));
+    // Others may have asked for one meanwhile: it is not to find its file closed, or another one in its place.
+    while (this.#next ?? this.#syncing) await (this.#next ?? this.#syncing)?.catch(() => {});
+    unlisten();
+    this.#open = undefined;
+    lines.close();
+  }
+
+  #sync(): Promise<void> {
     this.#next = undefined;
-    const file = this.#file;
-    if (file === undefined) return Promise.resolve();
-    const syncing = new Promise<void>((resolve, reject) => {
+    if (this.#lost) return Promise.reject(this.#lost);
+    if (!this.#open) return Promise.resolve();
+    const { file, lines } = this.#open;
+    try {
+      lines.flushed();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return (this.#syncing = new Promise<void>((resolve, reject) => {
       fdatasync(file, (error) => {
         this.#syncing = undefined;
-        if (error) reject(error);
-        else resolve();
+        if (!error) return resolve();
+        this.#lost = error;
+        reject(error);
       });
-    });
-    this.#syncing = syncing;
-    return syncing;
+    }));
   }
-
-  /** @throws Error where it could not be written whole. */
-  #write(text: string): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#held = "";
-    const file = this.#file as number;
-    try {
-      if (this.#torn) {
-        writeWhole(file, `\n${text}`);
-        this.#torn = false;
-      } else writeWhole(file, text);
-    } catch (error) {
-      this.#torn = true;
-      throw error;
-    }
-  }
-
-  #flushHeld(): void {
-    if (this.#held === "" || this.#file === undefined) return;
-    try {
-      this.#write(this.#held);
-    } catch (error) {
-      this.#tell(error);
-    }
-  }
-
-  #tell(error: unknown): void {
-    if (this.#told) return;
-    this.#told = true;
-    this.#trouble(error as Error);
-  }
-}
-
-/** One write, where the kernel takes it whole; as many as it asks for otherwise. */
-function writeWhole(file: number, text: string): void {
-  const written = writeSync(file, text);
-  const bytes = Buffer.byteLength(text);
-  if (written === bytes) return;
-  const rest = Buffer.from(text);
-  for (let at = written; at < rest.length;) at += writeSync(file, rest, at);
 }
 
 /** A rename is on disk once its directory is. */

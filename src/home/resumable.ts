@@ -37,17 +37,23 @@ export function newestResumable(
   const taken = new Set<string>();
   for (const name of namesIn(parent)) {
     const directory = join(parent, name);
-    const began = beganOf(directory);
-    // Two workspaces may share one directory: their keys collide.
-    if (!began || (began["workspace"] !== workspace && began["workspace"] !== "")) continue;
-    if (began["ref"] !== of.ref && began["flow"] !== of.flow) continue;
-    if (isHeld(join(directory, EPIC_FILES.held))) {
-      if (typeof began["picked_up"] === "string") taken.add(began["picked_up"]);
-      continue;
+    try {
+      const began = beganOf(directory);
+      if (!began) continue;
+      // Whatever name it goes by: a flow that was moved picks up a run of the name it had.
+      if (isHeld(join(directory, EPIC_FILES.held))) {
+        if (typeof began["picked_up"] === "string") taken.add(began["picked_up"]);
+        continue;
+      }
+      // Two workspaces may share one directory: their keys collide.
+      if (began["workspace"] !== workspace && began["workspace"] !== "") continue;
+      if ((began["ref"] !== of.ref && began["flow"] !== of.flow) || taken.has(name)) continue;
+      const found = resumableIn(directory);
+      if (found) return found;
+    } catch (error) {
+      // One that cannot be read hides none that can.
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     }
-    if (taken.has(name)) continue;
-    const found = resumableIn(directory);
-    if (found) return found;
   }
   return undefined;
 }
@@ -90,6 +96,7 @@ function namesIn(directory: string): readonly string[] {
 
 /** Bytes that the first lines of a file are looked for in. */
 const PART = 64 * 1024;
+const NEWLINE = 0x0a;
 
 /** What an epic's first record says; `undefined` for a directory that is no epic. */
 function beganOf(directory: string): Readonly<Record<string, unknown>> | undefined {
@@ -120,18 +127,21 @@ function* linesOf(path: string): Generator<string> {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return;
   const file = openSync(path, "r");
   try {
-    const buffer = Buffer.allocUnsafe(PART);
-    let rest: Buffer = Buffer.alloc(0);
+    // In pieces: a task may be longer than many parts.
+    let begun: Buffer[] = [];
     for (;;) {
+      const buffer = Buffer.allocUnsafe(PART);
       const got = readSync(file, buffer, 0, PART, null);
       if (got === 0) break;
-      rest = Buffer.concat([rest, buffer.subarray(0, got)]);
-      for (let newline = rest.indexOf(0x0a); newline !== -1; newline = rest.indexOf(0x0a)) {
-        yield rest.toString("utf8", 0, newline);
-        rest = rest.subarray(newline + 1);
+      let from = 0;
+      for (let end = buffer.indexOf(NEWLINE); end !== -1 && end < got; end = buffer.indexOf(NEWLINE, from)) {
+        yield Buffer.concat([...begun, buffer.subarray(from, end)]).toString("utf8");
+        begun = [];
+        from = end + 1;
       }
+      if (from < got) begun.push(buffer.subarray(from, got));
     }
-    if (rest.length > 0) yield rest.toString("utf8");
+    if (begun.length > 0) yield Buffer.concat(begun).toString("utf8");
   } finally {
     closeSync(file);
   }

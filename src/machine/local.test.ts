@@ -86,6 +86,32 @@ test("a file without the bit to run it is EnvPermissionDenied", async (t) => {
   await assert.rejects(localMachine().exec(["./plain"], { cwd: workdir, timeout: 0 }), EnvPermissionDenied);
 });
 
+test("a machine without git or bash on its PATH says what needs it", async (t) => {
+  const { workdir, cleanup } = await scratch();
+  const path = process.env["PATH"];
+  t.after(async () => {
+    process.env["PATH"] = path;
+    await cleanup();
+  });
+  const derive = { envs: workdir, locks: {} as never };
+  const needs = ["shell", "files", "bash", "temp_clone", "scratch", "git", "worktree", "rewind"] as const;
+  const lacks = () => needs.map((need) => localMachine({ derive }).lacks?.(need));
+  const none = "on the machine's PATH, and it has none";
+  process.env["PATH"] = workdir;
+  assert.deepEqual(lacks(), [
+    undefined,
+    undefined,
+    `bash needs bash ${none}`,
+    undefined,
+    undefined,
+    `git needs git ${none}`,
+    `worktree needs git ${none}`,
+    `rewind needs git ${none}`,
+  ]);
+  for (const program of ["git", "bash"]) await writeFile(join(workdir, program), "", { mode: 0o755 });
+  assert.deepEqual(lacks(), Array<undefined>(needs.length).fill(undefined));
+});
+
 test("a workdir that is a file is EnvUnavailable", async (t) => {
   const { workdir, cleanup } = await scratch();
   t.after(cleanup);

@@ -105,7 +105,7 @@ export function epicShelf(of: {
         resumableAt(home, { workspace: of.workspace(), epic: directory });
         return "";
       } catch (error) {
-        if (error instanceof UnresumableEpic) return error.message.replace(directory, "it");
+        if (error instanceof UnresumableEpic) return error.message.replace(directory, name);
         throw error;
       }
     },

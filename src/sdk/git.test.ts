@@ -28,6 +28,7 @@ test("a URL with a password stands in a setting, and git puts it in place of the
   const git = gitRunner({ PATH, HOME: cwd });
   assert.deepEqual(await git(["clone", "--quiet", "--", "https://host.test/o/r", "copy"], { cwd, config }), {
     status: 0,
+    stdout: "",
     stderr: "",
   });
   const kept = readFileSync(join(cwd, "copy", ".git", "config"), "utf8");

@@ -2,12 +2,14 @@
 
 import { join, resolve } from "node:path";
 import type { Catalog, ListedFlow } from "../catalog/index.ts";
+import { withoutPassword } from "../catalog/git-url.ts";
+import type { LiveCall } from "../engine/run.ts";
 import type { AnyFlow, Flow } from "../flows/flow.ts";
 import type { Home } from "../home/paths.ts";
 import { type EpicShelf, epicShelf } from "./epic-shelf.ts";
 import { gitRunner } from "./git.ts";
 import type { RunOptions } from "./prepare.ts";
-import { Run } from "./run.ts";
+import { Run, runningCalls } from "./run.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -17,6 +19,15 @@ export interface Flows {
   list(): Promise<readonly ListedFlow[]>;
   /** The flow that a ref names. @throws FlowNotFound @throws FlowRefError @throws FlowDefinitionError */
   load(ref: string): Promise<Flow>;
+  /** Every flow call that is going in this process, oldest first. */
+  running(): readonly LiveCall[];
+  /**
+   * Copies a flow, whole, into `.hmz/flows/`, to be changed. Resolves to where it is.
+   *
+   * @param name As lists show it. @param into Another place for it, relative to the workspace or absolute.
+   * @throws Refused where one of the name is there. @throws FlowNotFound
+   */
+  fork(name: string, into?: string): Promise<string>;
 }
 
 /** One workspace. Loads nothing until it is asked for something. */
@@ -45,6 +56,11 @@ export class Hmz {
     this.flows = {
       list: async () => (await this.#catalog()).list(),
       load: async (ref) => (await this.#catalog()).load(ref),
+      running: () => runningCalls(),
+      fork: async (name, into) => {
+        const [catalog, { copyFlow }] = await Promise.all([this.#catalog(), import("./new-flow.ts")]);
+        return copyFlow(this.workspace, catalog.find(name), into);
+      },
     };
     this.epics = epicShelf({
       home: () => this.#openHome(),
@@ -64,14 +80,20 @@ export class Hmz {
    * @param flow A ref, as in `-f`, or what `flow()` returned.
    */
   run(flow: string | AnyFlow, task: string, options: RunOptions = {}): Run {
+    // A password in a ref is for git: the run, its record and its messages have the ref without it.
+    const shown = typeof flow === "string" ? withoutPassword(flow) : flow;
     return new Run({
-      flow,
+      flow: shown,
       task,
       options,
       workspace: this.workspace,
       env: this.#env,
       home: () => this.#openHome(),
-      catalog: () => this.#catalog(),
+      catalog: async () => {
+        const catalog = await this.#catalog();
+        if (shown === flow || typeof flow !== "string") return catalog;
+        return { ...catalog, load: (ref, asking) => catalog.load(ref === shown ? flow : ref, asking) };
+      },
     });
   }
 
@@ -89,6 +111,7 @@ export class Hmz {
       workspace: this.workspace,
       cache: strippedCache(() => machineDir(this.#env)),
       repositories: { git: gitRunner(this.#env), directory: () => join(machineDir(this.#env), "skills") },
+      checkouts: { git: gitRunner(this.#env), directory: () => join(machineDir(this.#env), "pinned") },
     });
   }
 }

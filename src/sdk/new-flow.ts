@@ -1,9 +1,10 @@
 /** Writing a flow of a workspace's own: a small one that works, and its test. */
 
-import { lstatSync, mkdirSync } from "node:fs";
-import { join, relative } from "node:path";
+import { randomBytes } from "node:crypto";
+import { cpSync, lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { modulesIn } from "../catalog/find.ts";
+import { type FoundModule, modulesIn } from "../catalog/find.ts";
 import { placesOf } from "../catalog/places.ts";
 import { prepareProject, projectOf, Undoing } from "../home/project.ts";
 import { reasonOf, UnusablePath } from "../home/unusable-path.ts";
@@ -68,6 +69,45 @@ export function writeNewFlow(workspace: string, name: string): NewFlow {
       ...(hides ? { hides } : {}),
     };
   });
+}
+
+/**
+ * Copies a flow, whole, to be changed: into `.hmz/flows/<name>`, in the shape that it has. Returns where it is now.
+ *
+ * @param workspace Absolute. @param into Instead: a directory for the copy, relative to the workspace or absolute.
+ * @throws Refused where a flow of the name is there in either shape, or it cannot be copied. Nothing was then.
+ */
+export function copyFlow(workspace: string, found: FoundModule, into?: string): string {
+  const project = projectOf(workspace);
+  const place = into === undefined ? join(project.flows, found.name) : resolve(workspace, into);
+  return sayingWhy(workspace, () => {
+    for (const path of [place, ...EXTENSIONS.map((extension) => place + extension)]) {
+      if (isTaken(path)) throw new Refused(`${shownIn(workspace, path)} is there already: choose another name`);
+    }
+    const prepared = into === undefined ? prepareProject(project, COPY) : undefined;
+    const target = found.single ? place + extname(found.entry) : place;
+    // Beside, then renamed: half a flow would be listed, and its name taken.
+    const beside = join(dirname(target), `.${basename(target)}.${randomBytes(4).toString("hex")}`);
+    try {
+      mkdirSync(dirname(target), { recursive: true });
+      cpSync(found.single ? found.entry : found.directory, beside, {
+        recursive: true,
+        verbatimSymlinks: true,
+        filter: (source) => basename(source) !== ".installed.json",
+      });
+      renameSync(beside, target);
+    } catch (error) {
+      rmSync(beside, { recursive: true, force: true });
+      prepared?.undo();
+      throw error;
+    }
+    return target;
+  });
+}
+
+function shownIn(workspace: string, path: string): string {
+  const within = relative(workspace, path);
+  return within.startsWith("..") ? path : within;
 }
 
 /**

@@ -26,6 +26,14 @@ const HOLD_MS = 3_600_000;
 
 type Watcher = (event: RunEvent) => void;
 
+/** The runs of this process that go, oldest first. */
+const going = new Set<Run>();
+
+/** Every flow call that is going in this process, oldest first. */
+export function runningCalls(): readonly LiveCall[] {
+  return [...going].flatMap((run) => run.running).sort((one, other) => one.since - other.since);
+}
+
 /** A run. Nothing of it has started until `start` or `wait` is called. */
 export class Run {
   readonly task: string;
@@ -285,6 +293,7 @@ export class Run {
     }
     const engine = checked.start(journal);
     this.#engine = engine;
+    going.add(this);
     this.#ended = this.#end(engine, prepared).finally(done);
     // Whoever only starts a run and reads its events is not to be ended by its failure.
     this.#ended.catch(() => {});
@@ -330,6 +339,7 @@ export class Run {
 
   #finish(): void {
     this.#over = true;
+    going.delete(this);
     for (const queue of this.#queues) queue.end();
     this.#queues.clear();
     this.#watchers.clear();

@@ -8,6 +8,7 @@ import {
   HarnessMissing,
   HarnessNotInstalled,
   HarnessRefused,
+  HarnessSandboxed,
   HarnessThrottled,
   HarnessUnrecoverable,
   ModelUnavailable,
@@ -65,6 +66,10 @@ test("words say it where no field does", () => {
     ["There's an issue with the selected model (x)", ModelUnavailable],
     ["Session ID x is already in use.", HarnessContended],
     ["connect ECONNREFUSED 127.0.0.1:9", HarnessDropped],
+    ["bwrap: No permissions to create new namespace", HarnessSandboxed],
+    ["JavaScript heap limit reached", HarnessKilled],
+    ["429 Too Many Requests", HarnessThrottled],
+    ["the model x was retired", ModelUnavailable],
     ["something else", HarnessUnrecoverable],
   ];
   for (const [words, leaf] of cases) assert.equal(fail({ result: words }).constructor, leaf, words);

@@ -5,7 +5,6 @@ import { execFileSync } from "node:child_process";
 import {
   existsSync,
   lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -74,17 +73,6 @@ describe("worktrees", () => {
     }
     assert.equal(git(repo, "branch", "--list").trim(), "* main");
     assert.equal(git(repo, "worktree", "list").trim().split("\n").length, 17);
-  });
-
-  it("waits for a lock of another git, and goes on once it is gone (hazard 39)", async () => {
-    const { repo, derive } = repository();
-    const lock = join(repo, ".git", "worktrees");
-    mkdirSync(lock, { recursive: true });
-    // A worktree add takes the lock of the new worktree's HEAD; the packed refs are taken by a clone or a gc.
-    writeFileSync(join(repo, ".git", "config.lock"), "");
-    const made = derive.worktree(repo, {});
-    setTimeout(() => rmSync(join(repo, ".git", "config.lock"), { force: true }), 250);
-    assert.ok(existsSync(join(await made, "a.txt")));
   });
 
   it("leaves no directory, no branch and no note of git's where one cannot be made", async () => {

@@ -3,7 +3,7 @@
 import type { ExecOutcome } from "../../engine/ports.ts";
 import type { Host } from "./host.ts";
 
-/** Where hmz was started from a hook or by another git, these name another repository. */
+/** Where hmz was started from a hook or by another git, these name another repository, or another part of it. */
 const FOREIGN = [
   "GIT_DIR",
   "GIT_WORK_TREE",
@@ -11,6 +11,12 @@ const FOREIGN = [
   "GIT_COMMON_DIR",
   "GIT_OBJECT_DIRECTORY",
   "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+  "GIT_QUARANTINE_PATH",
+  "GIT_GRAFT_FILE",
+  "GIT_SHALLOW_FILE",
+  "GIT_IMPLICIT_WORK_TREE",
+  "GIT_NO_REPLACE_OBJECTS",
+  "GIT_REPLACE_REF_BASE",
   "GIT_NAMESPACE",
   "GIT_PREFIX",
   "GIT_CEILING_DIRECTORIES",
@@ -20,13 +26,14 @@ const FOREIGN = [
   "GIT_ICASE_PATHSPECS",
 ].flatMap((name) => ["-u", name]);
 
-/** Runs git in a directory. @param variables More of its environment. @throws EnvError where it cannot start. */
-export function git(
-  host: Host,
-  cwd: string,
-  args: readonly string[],
-  variables: Readonly<Record<string, string>> = {},
-): Promise<ExecOutcome> {
-  const given = Object.entries({ LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", ...variables });
-  return host.run(["env", ...FOREIGN, ...given.map(([name, value]) => `${name}=${value}`), "git", ...args], cwd);
+/** Its messages are looked at, and shown; nobody is there to be asked for a password. */
+const GIVEN = ["LC_ALL=C", "GIT_TERMINAL_PROMPT=0"];
+
+/**
+ * Runs a shell script that calls git, in a directory: one program to start, where a call of each git would be as many.
+ *
+ * @param args Its `$1`, `$2` and so on. @throws EnvError where it cannot start.
+ */
+export function script(host: Host, cwd: string, text: string, args: readonly string[] = []): Promise<ExecOutcome> {
+  return host.run(["env", ...FOREIGN, ...GIVEN, "sh", "-c", text, "hmz", ...args], cwd);
 }

@@ -19,6 +19,19 @@ export interface Locks {
   locked<T>(path: string, run: () => Promise<T>): Promise<T>;
 }
 
+/** What a lock file notes beside its owner. */
+export interface Note {
+  /** Whether what it locks outlives a run that is killed. */
+  readonly outlives: boolean;
+  /** What that is of, so that whoever sweeps can remove it properly. */
+  readonly workdir: string;
+}
+
+/** The lock of a directory lies beside it: what is within may be removed, and is the flow's. */
+export function lockOf(path: string): string {
+  return `${path}.lock`;
+}
+
 /** Why a program failed, in its own words. */
 export function saidBy({ status, stderr }: ExecOutcome): string {
   const lines = stderr

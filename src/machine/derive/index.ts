@@ -1,16 +1,17 @@
 /** What a machine makes of a workdir, and who holds it. */
 
-import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Derive, Holding } from "../../engine/ports.ts";
-import { ScratchError, TempCloneBusy } from "../../flows/errors.ts";
-import type { Host, Locks } from "./host.ts";
+import { EnvError, ScratchError, TempCloneBusy } from "../../flows/errors.ts";
+import { type Host, lockOf, type Note } from "./host.ts";
 import { nameOf, placeOf } from "./place.ts";
 import { listSnapshots, rewindTo, takeSnapshot } from "./snapshot.ts";
 import { copyWorkdir, removeCopy } from "./temp-clone.ts";
 import { addWorktree } from "./worktree.ts";
 
 export type { Host, Locks } from "./host.ts";
+export { sweepDerived } from "./sweep.ts";
 
 type Kind = "clones" | "scratch";
 
@@ -20,14 +21,8 @@ interface Held {
   readonly id: string;
   readonly path: string;
   readonly holder: object;
-}
-
-/** What a lock file notes beside its owner. */
-interface Note {
-  /** Whether it outlives a run that is killed. */
-  readonly outlives: boolean;
-  /** What it is of, so that whoever sweeps can remove it properly. */
-  readonly workdir: string;
+  /** Settles once it is there. */
+  readonly made: Promise<unknown>;
 }
 
 export function deriving(host: Host): Derive {
@@ -49,74 +44,97 @@ class Deriving implements Derive {
   async tempClone(workdir: string, id: string, holding: Holding): Promise<string> {
     const path = holding.earlier ?? join(placeOf(this.#host.envs, workdir), "clones", nameOf(id));
     const known = this.#held.get(path);
-    if (known?.holder === holding.holder) return path;
-    if (!(await this.#take(path, workdir, holding))) {
-      throw new TempCloneBusy(`the copy '${id}' of ${workdir} is held by another environment`);
+    if (known?.holder === holding.holder) {
+      await known.made;
+      return path;
     }
-    try {
-      if (holding.earlier === undefined) {
-        await removeCopy(this.#host, workdir, path);
-        await copyWorkdir(this.#host, workdir, path);
+    const busy = `the copy '${id}' of ${workdir} is held by another environment`;
+    if (known) throw new TempCloneBusy(busy);
+    const made = async (): Promise<void> => {
+      if (!(await this.#take(path, workdir, holding))) throw new TempCloneBusy(busy);
+      try {
+        if (holding.earlier === undefined) await copyWorkdir(this.#host, workdir, path);
+      } catch (error) {
+        this.#host.locks.drop(lockOf(path));
+        throw error;
       }
+    };
+    try {
+      await this.#holds({ kind: "clones", workdir, id, path, holder: holding.holder, made: made() });
+      return path;
     } catch (error) {
-      this.#host.locks.drop(lockOf(path));
-      throw error;
+      if (error instanceof EnvError) throw error;
+      throw new EnvError(`${workdir} cannot be copied to ${path}: ${saidOf(error)}`, { cause: error });
     }
-    this.#held.set(path, { kind: "clones", workdir, id, path, holder: holding.holder });
-    return path;
   }
 
   async destroyTempClone(workdir: string, id: string, holder: object): Promise<void> {
-    await this.#destroy("clones", workdir, id, holder, (path) => removeCopy(this.#host, workdir, path));
+    await this.#destroy("clones", workdir, id, holder);
   }
 
   async scratch(workdir: string, id: string, holding: Holding): Promise<string> {
+    const { holder, earlier } = holding;
     const base = join(placeOf(this.#host.envs, workdir), "scratch", nameOf(id));
     try {
-      let path = holding.earlier ?? base;
       // Two runs in one workspace may ask for one id: each has its own.
-      for (let other = 2; this.#held.get(path)?.holder !== holding.holder; other++) {
-        if (await this.#take(path, workdir, holding)) break;
-        path = `${base}~${other}`;
+      for (let path = earlier ?? base, other = 2; ; path = `${base}~${other++}`) {
+        const known = this.#held.get(path);
+        if (known?.holder === holder) {
+          await known.made;
+          return path;
+        }
+        if (known) continue;
+        const made = this.#madeScratch(path, workdir, holding);
+        await this.#holds({ kind: "scratch", workdir, id, path, holder, made });
+        if (await made) return path;
+        this.#held.delete(path);
       }
-      if (this.#held.has(path)) return path;
-      if (path !== holding.earlier) {
-        await rm(path, { recursive: true, force: true });
-        await mkdir(path, { recursive: true, mode: 0o700 });
-      }
-      this.#held.set(path, { kind: "scratch", workdir, id, path, holder: holding.holder });
-      return path;
     } catch (error) {
       throw scratchFault(`a scratch directory for '${id}' of ${workdir} cannot be made`, error);
     }
   }
 
+  /** Makes a scratch directory; `false` where another process holds it. */
+  async #madeScratch(path: string, workdir: string, holding: Holding): Promise<boolean> {
+    if (!(await this.#take(path, workdir, holding))) return false;
+    try {
+      if (path !== holding.earlier) await this.#remove("scratch", workdir, path);
+      await mkdir(path, { recursive: true, mode: 0o700 });
+      return true;
+    } catch (error) {
+      this.#host.locks.drop(lockOf(path));
+      throw error;
+    }
+  }
+
   async destroyScratch(workdir: string, id: string, holder: object): Promise<void> {
     try {
-      await this.#destroy("scratch", workdir, id, holder, (path) => rm(path, { recursive: true, force: true }));
+      await this.#destroy("scratch", workdir, id, holder);
     } catch (error) {
       throw scratchFault(`the scratch directory for '${id}' of ${workdir} cannot be removed`, error);
     }
   }
 
-  async #destroy(
-    kind: Kind,
-    workdir: string,
-    id: string,
-    holder: object,
-    remove: (path: string) => Promise<void>,
-  ): Promise<void> {
+  async #destroy(kind: Kind, workdir: string, id: string, holder: object): Promise<void> {
     for (const held of this.#held.values()) {
       if (held.kind !== kind || held.workdir !== workdir || held.id !== id || held.holder !== holder) continue;
-      await remove(held.path);
+      await held.made.catch(() => {});
+      await this.#remove(kind, workdir, held.path);
       this.#held.delete(held.path);
       this.#host.locks.drop(lockOf(held.path));
     }
   }
 
+  async #remove(kind: Kind, workdir: string, path: string): Promise<void> {
+    if (kind === "clones") return removeCopy(this.#host, workdir, path);
+    // A directory that does not let its entries be removed takes a program more.
+    await rm(path, { recursive: true, force: true }).catch(() => removeCopy(this.#host, workdir, path));
+  }
+
   async release(holder: object): Promise<void> {
     for (const held of this.#held.values()) {
       if (held.holder !== holder) continue;
+      await held.made.catch(() => {});
       this.#held.delete(held.path);
       this.#host.locks.drop(lockOf(held.path));
     }
@@ -134,91 +152,29 @@ class Deriving implements Derive {
     return listSnapshots(this.#host, workdir);
   }
 
-  async #take(path: string, workdir: string, { outlives }: Holding): Promise<boolean> {
-    await mkdir(join(path, ".."), { recursive: true, mode: 0o700 });
-    return this.#host.locks.take(lockOf(path), { outlives, workdir } satisfies Note);
+  /** Notes what is held from the moment on that it is being made: the same holder may ask again meanwhile. */
+  async #holds(held: Held): Promise<void> {
+    this.#held.set(held.path, held);
+    try {
+      await held.made;
+    } catch (error) {
+      this.#held.delete(held.path);
+      throw error;
+    }
   }
-}
 
-function lockOf(path: string): string {
-  return `${path}.lock`;
+  async #take(path: string, workdir: string, { outlives }: Holding): Promise<boolean> {
+    const lock = lockOf(path);
+    const note: Note = { outlives, workdir };
+    await mkdir(dirname(lock), { recursive: true, mode: 0o700 });
+    return this.#host.locks.take(lock, note);
+  }
 }
 
 function scratchFault(what: string, cause: unknown): ScratchError {
-  return new ScratchError(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  return new ScratchError(`${what}: ${saidOf(cause)}`, { cause });
 }
 
-/**
- * Removes what runs that were killed had made and nobody is to pick up: it is found by the lock that nobody living
- * holds. Never throws.
- *
- * @param isHeld Whether a living process holds a lock.
- */
-export async function sweepDerived(
-  host: Host & { readonly locks: Locks },
-  isHeld: (lock: string) => boolean,
-): Promise<void> {
-  for (const place of await namesIn(host.envs)) {
-    for (const kind of ["clones", "scratch"] as const) {
-      const directory = join(host.envs, place, kind);
-      for (const name of await namesIn(directory)) {
-        const path = join(directory, name);
-        try {
-          if (name.startsWith(".part.")) await sweepPart(path, name);
-          else if (name.endsWith(".lock") && !isHeld(path)) await sweepLocked(host, path, kind);
-        } catch {
-          // In use, or not ours to remove: the next run looks again.
-        }
-      }
-    }
-  }
-}
-
-/** A copy that was never finished. */
-async function sweepPart(path: string, name: string): Promise<void> {
-  const pid = Number(/^\.part\.(\d+)\./.exec(name)?.[1]);
-  if (!Number.isSafeInteger(pid) || pid <= 0 || isGoing(pid)) return;
-  await rm(path, { recursive: true, force: true });
-}
-
-function isGoing(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // EPERM: there, and somebody else's.
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
-
-async function sweepLocked(host: Host, lock: string, kind: Kind): Promise<void> {
-  const note = noteOf(await readFile(lock, "utf8"));
-  const path = lock.slice(0, -".lock".length);
-  // Taken first: whoever derives it at this moment would lose it otherwise.
-  if (!host.locks.take(lock, { outlives: note.outlives, workdir: note.workdir })) return;
-  try {
-    if (note.outlives) return;
-    if (kind === "clones" && (await isThere(note.workdir))) await removeCopy(host, note.workdir, path);
-    else await rm(path, { recursive: true, force: true });
-  } finally {
-    host.locks.drop(lock);
-  }
-}
-
-function noteOf(text: string): Note {
-  const value: unknown = JSON.parse(text);
-  const { outlives, workdir } = value as Readonly<Record<string, unknown>>;
-  // One that cannot be read says nothing about what may be lost: it is kept.
-  return { outlives: outlives !== false, workdir: typeof workdir === "string" ? workdir : "" };
-}
-
-async function namesIn(directory: string): Promise<readonly string[]> {
-  return readdir(directory).catch(() => []);
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
+function saidOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -16,7 +16,7 @@ export function placeOf(envs: string, workdir: string): string {
 
 /** An id as the name of one file: as it is, where it is one that no other id can be written as. */
 export function nameOf(id: string): string {
-  return /^[a-z0-9_][a-z0-9_.-]*$/.test(id) && id.length <= LONGEST && !/(?:\.lock|~\d+)$/.test(id)
+  return /^[a-z0-9_][a-z0-9_.-]*$/.test(id) && id.length <= LONGEST && !/(?:\.lock|~\d+|-[0-9a-f]{12})$/.test(id)
     ? id
     : `${id
         .toLowerCase()

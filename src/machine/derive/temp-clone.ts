@@ -1,118 +1,144 @@
 /** Copies of a workdir, with everything in it. */
 
-import { lstat, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
-import { dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { EnvError } from "../../flows/errors.ts";
-import { git } from "./git.ts";
+import { script } from "./git.ts";
 import { type Host, saidBy } from "./host.ts";
+import { addDetached, removeWorktree } from "./worktree.ts";
 
-/** Names that one command line takes. */
-const AT_ONCE = 500;
-
-/** Copies a workdir to a directory that is not there yet. @throws EnvError; nothing of the copy is left then. */
-export async function copyWorkdir(host: Host, workdir: string, target: string): Promise<void> {
-  const fault = (why: string): EnvError => new EnvError(`${workdir} cannot be copied to ${target}: ${why}`);
-  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-  if (await isLinked(workdir)) {
-    try {
-      await copyLinked(host, workdir, target, fault);
-    } catch (error) {
-      await removeCopy(host, workdir, target);
-      throw error;
-    }
-    return;
-  }
-  // Beside, then renamed: what is there under the name is whole.
-  const part = join(dirname(target), `.part.${process.pid}.${relative(dirname(target), target)}`);
-  await rm(part, { recursive: true, force: true });
-  try {
-    await copyEntries(host, workdir, part, fault, () => true);
-    await rename(part, target);
-  } catch (error) {
-    await rm(part, { recursive: true, force: true });
-    throw error instanceof EnvError ? error : fault(error instanceof Error ? error.message : String(error));
-  }
-}
-
-/** Removes a copy, and git's own note of one that is a worktree. */
-export async function removeCopy(host: Host, workdir: string, target: string): Promise<void> {
-  if (await isLinked(target)) {
-    await git(host, workdir, ["worktree", "remove", "--force", "--force", "--", target]).catch(() => {});
-  }
-  await rm(target, { recursive: true, force: true });
-}
+/** Statuses of the scripts below that are none of `cp`'s. */
+const LINKED = 91;
+const UNBORN = 92;
 
 /**
- * Whether a directory's `.git` is a file that names a repository elsewhere. Copied as it is, git in the copy would act
- * on the original: a checkout there would move the original's HEAD.
+ * Functions of the scripts below.
+ *
+ * `linked DIR`: whether its `.git` is a file that names a repository elsewhere. Copied as it is, git in the copy would
+ * act on the original: a checkout there would move the original's HEAD.
+ *
+ * `gone DIR`: removes it, whatever it lets be written: a module cache holds directories that do not.
+ *
+ * `copy FROM... TO`: modes, times and links are kept; blocks are shared where the file system shares them.
+ *
+ * `around FROM TO SKIPPED`: copies what a directory holds, all but a directory somewhere in it, and `.git` where TO has
+ * one. The copies of a workdir that hold hmz's home would hold themselves.
+ *
+ * `whole FROM TO ENVS`: copies a directory that may hold ENVS.
  */
-async function isLinked(directory: string): Promise<boolean> {
-  const found = await lstat(join(directory, ".git")).catch(() => undefined);
-  return found?.isFile() === true && (await readFile(join(directory, ".git"), "utf8")).startsWith("gitdir:");
+const FUNCTIONS = `
+linked() { [ -f "$1/.git" ] && read -r first <"$1/.git" && case $first in gitdir:*) : ;; *) false ;; esac; }
+gone() {
+  [ -e "$1" ] || [ -L "$1" ] || return 0
+  rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwx -- "$1"; rm -rf -- "$1"; }
 }
-
-/** A worktree of its own, detached, its files and index as the original's. */
-async function copyLinked(
-  host: Host,
-  workdir: string,
-  target: string,
-  fault: (why: string) => EnvError,
-): Promise<void> {
-  const head = await git(host, workdir, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
-  if (head.status !== 0) throw fault("it is a linked worktree without a commit");
-  const added = await git(host, workdir, [
-    "worktree",
-    "add",
-    "--quiet",
-    "--detach",
-    "--no-checkout",
-    "--",
-    target,
-    head.stdout.trim(),
-  ]);
-  if (added.status !== 0) throw fault(saidBy(added));
-  await copyEntries(host, workdir, target, fault, (name) => name !== ".git");
-  const [from, to] = await Promise.all([indexOf(host, workdir), indexOf(host, target)]);
-  const copied = await host.run(["sh", "-c", '[ ! -e "$1" ] || cp -- "$1" "$2"', "sh", from, to], workdir);
-  if (copied.status !== 0) throw fault(saidBy(copied));
+case $(uname) in Darwin) share=-c ;; *) share=--reflink=auto ;; esac
+copy() {
+  said=$(cp -a $share -- "$@" 2>&1) && return
+  case $said in *reflink* | *"illegal option"*) said=$(cp -a -- "$@" 2>&1) && return ;; esac
+  printf '%s\\n' "$said" >&2
+  return 1
 }
-
-async function indexOf(host: Host, cwd: string): Promise<string> {
-  const found = await git(host, cwd, ["rev-parse", "--path-format=absolute", "--git-path", "index"]);
-  return found.stdout.trim();
+around() {
+  mkdir -p -- "$2" || return
+  for entry in "$1"/* "$1"/.[!.]* "$1"/..?*; do
+    [ -e "$entry" ] || [ -L "$entry" ] || continue
+    name=\${entry##*/}
+    [ "$name" = .git ] && [ -e "$2/.git" ] && continue
+    [ "$name" = "\${3%%/*}" ] && continue
+    copy "$entry" "$2/" || return
+  done
+  chmod "$(stat -c %a -- "$1" 2>/dev/null || stat -f %Lp -- "$1")" "$2"
+  case $3 in */*) around "$1/\${3%%/*}" "$2/\${3%%/*}" "\${3#*/}" ;; esac
 }
+whole() {
+  from=$(cd -- "$1" && pwd -P) || return
+  envs=$(cd -- "$3" 2>/dev/null && pwd -P)
+  case $envs in
+    "$from"/*) around "$1" "$2" "\${envs#"$from"/}" ;;
+    *) if [ -e "$2" ]; then around "$1" "$2" ""; else copy "$from" "$2"; fi ;;
+  esac
+}
+`;
 
-/** Copies what a directory holds, all but what the derived directories themselves lie under. */
-async function copyEntries(
-  host: Host,
-  from: string,
-  to: string,
-  fault: (why: string) => EnvError,
-  isWanted: (name: string) => boolean,
-): Promise<void> {
-  const within = relative(from, host.envs);
-  const holdsEnvs = within === "" || (within !== ".." && !within.startsWith(`..${sep}`));
-  if (!holdsEnvs && isWanted(".git")) {
-    // The directory whole: its own mode and times with it.
-    await ran(host, [...COPY, "--", from, to], from, fault);
-    return;
+/**
+ * `$1` the workdir, `$2` the copy's place, `$3` where it grows, `$4` the directory of everything derived. It is beside
+ * its place until it is whole.
+ *
+ * The worktrees that the repository notes are not the copy's: one within is noted as its own, others are forgotten.
+ */
+const COPY = `${FUNCTIONS}
+linked "$1" && exit ${LINKED}
+mkdir -p -- "\${3%/*}" && gone "$3" && gone "$2" || exit
+whole "$1" "$3" "$4" || { gone "$3"; exit 1; }
+real=$(cd -- "$1" && pwd -P)
+for notes in "$3"/.git/worktrees/*/; do
+  [ -f "$notes/gitdir" ] || continue
+  read -r tree <"$notes/gitdir"
+  case $tree in
+    "$real"/*) within=\${tree#"$real"/} ;;
+    *) rm -rf -- "$notes"; continue ;;
+  esac
+  [ -f "$3/$within" ] || { rm -rf -- "$notes"; continue; }
+  name=\${notes%/}
+  printf '%s\\n' "$2/$within" >"$notes/gitdir"
+  printf 'gitdir: %s\\n' "$2/.git/worktrees/\${name##*/}" >"$3/$within"
+done
+mv -- "$3" "$2" || { gone "$3"; exit 1; }
+`;
+
+/** `$1` the workdir. Prints the directory that all worktrees of the repository share, and the commit. */
+const FIND = `
+git rev-parse --path-format=absolute --git-common-dir || exit
+git rev-parse --verify --quiet 'HEAD^{commit}' || exit ${UNBORN}
+`;
+
+/** Lays the files and the index of a worktree over one that was added with nothing in it. Arguments as of COPY. */
+const LAY = `${FUNCTIONS}
+whole "$1" "$2" "$4" || exit
+from=$(git -C "$1" rev-parse --absolute-git-dir) && to=$(git -C "$2" rev-parse --absolute-git-dir) || exit
+for file in "$from"/index "$from"/sharedindex.*; do
+  [ ! -e "$file" ] || cp -p -- "$file" "$to/" || exit
+done
+`;
+
+/** Removes `$1`, or says that git has to. */
+const REMOVE = `${FUNCTIONS}
+[ "\${2-}" = anyway ] || { linked "$1" && exit ${LINKED}; }
+gone "$1"
+`;
+
+/** Copies a workdir to a place, over whatever is there. @throws EnvError; nothing of the copy is left then. */
+export async function copyWorkdir(host: Host, workdir: string, target: string): Promise<void> {
+  const fault = (why: string): EnvError => new EnvError(`${workdir} cannot be copied to ${target}: ${why}`);
+  await removeCopy(host, workdir, target);
+  const part = join(dirname(target), `.part.${process.pid}.${basename(target)}`);
+  const args = [workdir, target, part, host.envs];
+  const copied = await script(host, workdir, COPY, args);
+  if (copied.status === 0) return;
+  if (copied.status !== LINKED) throw fault(saidBy(copied));
+  try {
+    // A worktree of its own, detached, its files and index as the original's.
+    const found = await script(host, workdir, FIND);
+    if (found.status === UNBORN) throw fault("it is a linked worktree without a commit");
+    if (found.status !== 0) throw fault(saidBy(found));
+    const [repository = "", commit = ""] = found.stdout.split("\n");
+    const added = await addDetached(host, workdir, repository, [target, commit, "--no-checkout"]);
+    if (added.status !== 0) throw fault(saidBy(added));
+    const laid = await script(host, workdir, LAY, args);
+    if (laid.status !== 0) throw fault(saidBy(laid));
+  } catch (error) {
+    await removeCopy(host, workdir, target);
+    throw error;
   }
-  const [skipped = ""] = holdsEnvs ? within.split(sep) : [];
-  await mkdir(to, { recursive: true });
-  const names = (await readdir(from)).filter((name) => name !== skipped && isWanted(name));
-  for (let at = 0; at < names.length; at += AT_ONCE) {
-    const some = names.slice(at, at + AT_ONCE).map((name) => join(from, name));
-    await ran(host, [...COPY, "--", ...some, to], from, fault);
-  }
-  if (skipped !== "" && join(from, skipped) !== host.envs && (await readdir(from)).includes(skipped)) {
-    await copyEntries(host, join(from, skipped), join(to, skipped), fault, () => true);
-  }
 }
 
-/** Modes, times and links are kept; blocks are shared where the file system shares them. */
-const COPY = process.platform === "darwin" ? ["cp", "-a", "-c"] : ["cp", "-a", "--reflink=auto"];
-
-async function ran(host: Host, argv: readonly string[], cwd: string, fault: (why: string) => EnvError): Promise<void> {
-  const outcome = await host.run(argv, cwd);
-  if (outcome.status !== 0) throw fault(saidBy(outcome));
+/** Removes a directory that was derived, and git's own note of one that is a worktree. @throws EnvError */
+export async function removeCopy(host: Host, workdir: string, target: string): Promise<void> {
+  let removed = await script(host, "/", REMOVE, [target]);
+  if (removed.status === LINKED) {
+    // Where the workdir is gone, so may be its repository, and the note with it.
+    await removeWorktree(host, workdir, target).catch(() => {});
+    removed = await script(host, "/", REMOVE, [target, "anyway"]);
+  }
+  if (removed.status !== 0) throw new EnvError(`${target} cannot be removed: ${saidBy(removed)}`);
 }
