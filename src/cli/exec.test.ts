@@ -421,3 +421,32 @@ for (const [signal, expected] of [
     assert.equal(process.listenerCount(signal), 0);
   });
 }
+
+for (const [result, said] of [
+  [undefined, ""],
+  ["what was said", ""],
+  [{ ok: false, problems: ["one"] }, 'returned {"ok":false,"problems":["one"]}\n'],
+  [7, "returned 7\n"],
+  [null, "returned null\n"],
+  ["x".repeat(500).split(""), `returned ${JSON.stringify("x".repeat(500).split("")).slice(0, 400)}…\n`],
+  [() => 1, "returned a function, which no record can hold\n"],
+  [1n, "returned a value that no record can hold: Do not know how to serialize a BigInt\n"],
+] as const) {
+  test(`what a flow returns is shown, where it is not text: ${typeof result} ${said.length}`, async () => {
+    const [status, stdout, stderr] = await followed(new FakeAgent(), async () => result);
+    assert.equal(status, 0);
+    assert.equal(stdout, "");
+    assert.equal(stderr.replace(/record: .*\n$/, ""), said);
+  });
+}
+
+test("a turn that a flow forgot to wait for is told of", async () => {
+  const builder = new FakeAgent({ reply: () => new Promise((resolve) => setTimeout(resolve, 50)) });
+  const [status, , stderr] = await followed(builder, (async (task: string, { agents }: never) => {
+    const { builder } = agents as { builder: { run(task: string): Promise<string> } };
+    builder.run(task).catch(() => {});
+    await new Promise((resolve) => setImmediate(resolve));
+  }) as never);
+  assert.equal(status, 0);
+  assert.match(stderr, /returned with a turn still under way, which ends now: is an await missing\?/);
+});

@@ -57,6 +57,9 @@ const HARD_STOP_MS = 10_000;
 /** In place of a failure: the run is done, and what it had to say is lost. */
 const OUTPUT_LOST = Symbol("output lost");
 
+/** Characters of what a flow returned that are shown. */
+const LONGEST_RESULT = 400;
+
 /** How long what a flow left behind may keep the process after its run. */
 const LINGER_MS = 1_000;
 
@@ -121,10 +124,14 @@ export async function follow(run: Run, io: Io, json: boolean): Promise<number> {
     await run.check();
     const unreadable = run.unreadable();
     if (unreadable !== "") screen.note(`hmz: ${unreadable}`, "yellow");
+    const { picksUp } = run;
+    if (picksUp) screen.note(`hmz: picks up ${picksUp.epic}`, "dim");
+    if (picksUp && picksUp.bad.length > 0) screen.note(`hmz: ${passedOver(picksUp.bad)}`, "yellow");
     const stale = run.stalePrices();
     if (stale !== "") screen.note(`hmz: ${stale}`, "dim");
     await run.start();
-    await run.wait();
+    const result = returned(await run.wait());
+    if (result !== "") screen.note(`returned ${result}`, "dim");
     return ending.status(lost === undefined ? undefined : OUTPUT_LOST);
   } catch (error) {
     return ending.status({ error });
@@ -139,6 +146,23 @@ export async function follow(run: Run, io: Io, json: boolean): Promise<number> {
     if (run.epic !== undefined) screen.note(`record: ${run.epic}`, "dim");
     output.release();
     if (io.stdout === process.stdout) await leaveSoon();
+  }
+}
+
+function passedOver(lines: readonly number[]): string {
+  const some = lines.slice(0, 5).join(", ") + (lines.length > 5 ? ", …" : "");
+  return `${lines.length === 1 ? "a line" : `${lines.length} lines`} of its journal could not be read: ${some}`;
+}
+
+/** What a flow returned, in a line; `""` for nothing, and for text: an agent's last answer was shown as it came. */
+function returned(result: unknown): string {
+  if (result === undefined || typeof result === "string") return "";
+  try {
+    const text = JSON.stringify(result);
+    if (text === undefined) return `a ${typeof result}, which no record can hold`;
+    return text.length > LONGEST_RESULT ? `${text.slice(0, LONGEST_RESULT)}…` : text;
+  } catch (error) {
+    return `a value that no record can hold: ${(error as Error).message.split("\n", 1)[0]}`;
   }
 }
 

@@ -141,6 +141,9 @@ export class Call {
       throw error;
     } finally {
       for (const step of undo) step();
+      if (how === "done" && this.#turnsUnderWay > 0) {
+        run.remark(this, "", `${this.ref} returned with a turn still under way, which ends now: is an await missing?`);
+      }
       await this.#end();
       if (begun) run.returned(this, how);
     }
@@ -222,7 +225,8 @@ export class Call {
     if (this.above) this.above.#children.delete(this);
     if (this.#children.size > 0) await Promise.all([...this.#children].map((child) => child.#isOver()));
     if (this.#sessions.size > 0) await this.closeSessions();
-    await this.run.copies.endOf(this);
+    const removing = this.run.copies.endOf(this);
+    if (removing) await removing;
     this.#over = true;
     for (const resolve of this.#whenOver) resolve();
   }

@@ -78,9 +78,15 @@ export class Copies {
     await destroyed({ derive, kind, of: env.place.workdir, id, holder });
   }
 
-  /** Removes what a call that ends was the last one to have. Never throws: what the call did stands by itself. */
-  async endOf(call: Call): Promise<void> {
-    if (this.#copies.size === 0 || call.journaled) return;
+  /**
+   * Removes what a call that ends was the last one to have; `undefined` where there is nothing to wait for. Never
+   * throws: what the call did stands by itself.
+   */
+  endOf(call: Call): Promise<void> | undefined {
+    return this.#copies.size === 0 || call.journaled ? undefined : this.#removeOf(call);
+  }
+
+  async #removeOf(call: Call): Promise<void> {
     const removed: Promise<void>[] = [];
     for (const [key, copy] of this.#copies) {
       if (!copy.calls.delete(call) || copy.calls.size > 0) continue;

@@ -44,16 +44,15 @@ export class JournaledCall {
   readonly ref: string;
   /** Whether it is of an earlier run. */
   readonly earlier: boolean;
-  /** What its state is held in. */
-  readonly store: StateStore;
-  readonly #values = new Map<string, string>();
   readonly #journal: Journal;
+  // Most calls of a long run have none of these: each is made when it is needed.
+  #values: Map<string, string> | undefined;
   /** The calls of an earlier run under this one, by digest, each in the order of its `seq`. */
-  readonly #alike = new Map<string, JournaledCall[]>();
+  #alike: Map<string, JournaledCall[]> | undefined;
   /** How many calls of this run were of a digest. */
-  readonly #claimed = new Map<string, number>();
-  readonly #sessions: SessionNote[] = [];
-  readonly #copies: CopyRecord[] = [];
+  #claimed: Map<string, number> | undefined;
+  #sessions: SessionNote[] | undefined;
+  #copies: CopyRecord[] | undefined;
   #ok: boolean | undefined;
 
   constructor(
@@ -74,10 +73,22 @@ export class JournaledCall {
     this.seq = call.seq;
     this.ref = call.ref;
     this.earlier = call.earlier;
-    this.store = {
-      values: this.#values,
-      set: (key, json) => this.#set(key, json),
-      delete: (key) => this.#delete(key),
+  }
+
+  /** What its state is held in. */
+  get store(): StateStore {
+    const values = (this.#values ??= new Map());
+    return {
+      values,
+      set: (key, json) => {
+        this.#journal.flushed(`{"t":"set","id":${this.id},"key":${JSON.stringify(key)},"value":${json}}`, this.ref);
+        values.set(key, json);
+      },
+      delete: (key) => {
+        if (!values.has(key)) return false;
+        this.#journal.flushed(`{"t":"del","id":${this.id},"key":${JSON.stringify(key)}}`, this.ref);
+        return values.delete(key);
+      },
     };
   }
 
@@ -86,41 +97,29 @@ export class JournaledCall {
    * else a new one.
    */
   child(digest: string, ref: string): JournaledCall {
-    const alike = this.#alike.get(digest) ?? [];
-    const claimed = this.#claimed.get(digest) ?? 0;
-    this.#claimed.set(digest, claimed + 1);
-    const earlier = alike[claimed];
+    const alike = this.#alike?.get(digest);
+    const claims = (this.#claimed ??= new Map<string, number>());
+    const claimed = claims.get(digest) ?? 0;
+    claims.set(digest, claimed + 1);
+    const earlier = alike?.[claimed];
     if (earlier) return earlier;
-    const seq = (alike.at(-1)?.seq ?? -1) + 1 + claimed - alike.length;
+    const seq = alike ? (alike.at(-1)?.seq ?? -1) + 1 + claimed - alike.length : claimed;
     return this.#journal.made({ parent: this.id, digest, seq, ref });
   }
 
-  /** Sets a key of the state; the line is with the kernel when this returns. @throws FlowRuntimeError */
-  #set(key: string, json: string): void {
-    this.#journal.flushed(`{"t":"set","id":${this.id},"key":${JSON.stringify(key)},"value":${json}}`, this.ref);
-    this.#values.set(key, json);
-  }
-
-  /** @returns whether the key was there. @throws FlowRuntimeError */
-  #delete(key: string): boolean {
-    if (!this.#values.has(key)) return false;
-    this.#journal.flushed(`{"t":"del","id":${this.id},"key":${JSON.stringify(key)}}`, this.ref);
-    return this.#values.delete(key);
-  }
-
   opened(session: SessionNote): void {
-    this.#sessions.push(session);
+    (this.#sessions ??= []).push(session);
     this.#journal.batched(sessionLine(this.id, session));
   }
 
   copied(copy: CopyRecord): void {
-    this.#copies.push(copy);
+    (this.#copies ??= []).push(copy);
     this.#journal.batched(copyLine(this.id, copy));
   }
 
   /** Where an earlier run had a copy of an environment; `undefined` where it had none. */
   copy(kind: CopyKind, chain: string, name: string): string | undefined {
-    return this.#copies.findLast((copy) => copy.kind === kind && copy.chain === chain && copy.name === name)?.workdir;
+    return this.#copies?.findLast((copy) => copy.kind === kind && copy.chain === chain && copy.name === name)?.workdir;
   }
 
   ended(ok: boolean): void {
@@ -131,11 +130,12 @@ export class JournaledCall {
   // ── as a journal is read back ─────────────────────────────────────────────────────────────────────────────────────
 
   adopt(child: JournaledCall): void {
-    const alike = this.#alike.get(child.digest) ?? [];
+    const all = (this.#alike ??= new Map<string, JournaledCall[]>());
+    const alike = all.get(child.digest) ?? [];
     const last = alike.at(-1);
     alike.push(child);
     if (last && last.seq > child.seq) alike.sort((one, other) => one.seq - other.seq);
-    this.#alike.set(child.digest, alike);
+    all.set(child.digest, alike);
   }
 
   /** Takes in a record of this call that an earlier run wrote. */
@@ -143,14 +143,14 @@ export class JournaledCall {
     switch (record["t"]) {
       case "set":
         if (typeof record["key"] === "string" && "value" in record) {
-          this.#values.set(record["key"], JSON.stringify(record["value"]));
+          (this.#values ??= new Map()).set(record["key"], JSON.stringify(record["value"]));
         }
         return;
       case "del":
-        if (typeof record["key"] === "string") this.#values.delete(record["key"]);
+        if (typeof record["key"] === "string") this.#values?.delete(record["key"]);
         return;
       case "session":
-        this.#sessions.push({
+        (this.#sessions ??= []).push({
           role: text(record["role"]),
           harness: text(record["harness"]),
           model: text(record["model"]),
@@ -159,7 +159,7 @@ export class JournaledCall {
         return;
       case "tmp":
         if (record["kind"] === "temp_clone" || record["kind"] === "scratch") {
-          this.#copies.push({
+          (this.#copies ??= []).push({
             env: text(record["env"]),
             kind: record["kind"],
             name: text(record["name"]),
@@ -180,10 +180,10 @@ export class JournaledCall {
   /** The call as one run leaves it: its final state, its sessions and copies, its end. */
   *lines(): Generator<string> {
     yield callLine(this);
-    for (const [key, json] of this.#values)
+    for (const [key, json] of this.#values ?? [])
       yield `{"t":"set","id":${this.id},"key":${JSON.stringify(key)},"value":${json}}`;
-    for (const session of this.#sessions) yield sessionLine(this.id, session);
-    for (const copy of this.#copies) yield copyLine(this.id, copy);
+    for (const session of this.#sessions ?? []) yield sessionLine(this.id, session);
+    for (const copy of this.#copies ?? []) yield copyLine(this.id, copy);
     if (this.#ok !== undefined) yield endLine(this.id, this.#ok);
   }
 }

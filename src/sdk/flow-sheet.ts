@@ -182,7 +182,7 @@ function exampleOf(
     words.push("-a", quoted(`${role.name}=${harness}/${LIKELY_MODELS[harness] ?? "MODEL"}`));
   }
   for (const role of envs) {
-    if (!role.local && !role.optional) words.push("-e", quoted(`${role.name}=local`));
+    if (!role.local && !role.optional) words.push("-e", quoted(`${role.name}=local/DIRECTORY`));
   }
   for (const param of params) {
     if (param.required) words.push("-p", quoted(`${param.name}=${sampleOf(param)}`));

@@ -60,6 +60,8 @@ export interface EarlierRun {
   readonly epic: string;
   /** What its journal holds. */
   readonly records: readonly unknown[];
+  /** The numbers of the lines of its journal that hold nothing that can be read. */
+  readonly bad: readonly number[];
 }
 
 /** A run that nothing refuses. */
@@ -227,7 +229,7 @@ async function pickedUp(parts: RunParts, resume: true | string, name: string, fl
         ? newestResumable(home, { workspace, ref, flow: name })
         : resumableAt(home, { workspace, epic: resume });
     if (!found) throw new Refused(`${name} has no run to resume here: none saved any progress`);
-    return { epic: found.name, records: readJournal(found.journal).records };
+    return { epic: found.name, ...readJournal(found.journal) };
   } catch (error) {
     const isTheirs = error instanceof UnresumableEpic || error instanceof UnreadableJournal;
     throw isTheirs ? new Refused(error.message, { cause: error }) : error;

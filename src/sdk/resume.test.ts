@@ -153,7 +153,9 @@ describe("a run picked up", () => {
       journal,
       `${lines.slice(0, 2).join("\n")}\n${"\0".repeat(300)}\n${lines.slice(2).join("\n")}\n{"t":"se`,
     );
-    assert.equal(await hmz.run(counting, "x", { budget, resume: true }).wait(), 2);
+    const second = hmz.run(counting, "x", { budget, resume: true });
+    assert.equal(await second.wait(), 2);
+    assert.deepEqual([second.picksUp?.epic, second.picksUp?.bad], [epicOf(first), [3, 6]]);
   });
 
   it("of a flow that is resumable keeps a journal; of one that is not, none", async () => {

@@ -74,6 +74,14 @@ export class Run {
     return this.#prepared?.definition.identity.ref ?? "";
   }
 
+  /**
+   * The epic that it picks up, and the lines of its journal that could not be read and are passed over; `undefined` for
+   * a run from the beginning, and until it was checked.
+   */
+  get picksUp(): { readonly epic: string; readonly bad: readonly number[] } | undefined {
+    return this.#prepared?.earlier;
+  }
+
   /** What the flow returned; `undefined` until then. */
   get result(): unknown {
     return this.#result;

@@ -48,6 +48,7 @@ class Deriving implements Derive {
       await known.made;
       return path;
     }
+    if (workdir === "/") throw new EnvError(`the copy '${id}' cannot be made: its workdir is /, the whole machine`);
     const busy = `the copy '${id}' of ${workdir} is held by another environment`;
     if (known) throw new TempCloneBusy(busy);
     const made = async (): Promise<void> => {

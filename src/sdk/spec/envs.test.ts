@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { Refused } from "../refused.ts";
-import { type EnvSpec, parseEnvs, type SavedRuntimes } from "./envs.ts";
+import { type EnvSpec, parseEnv, parseEnvs, type SavedRuntimes } from "./envs.ts";
 
 const SAVED: Readonly<Record<string, { readonly workdir?: string }>> = {
   "ssh box": { workdir: "/srv" },
@@ -100,4 +100,14 @@ test("whatever is written, it is read or refused, and a host never starts with a
     }),
     { numRuns: 500 },
   );
+});
+
+test("a workdir that is not where it seems to be is refused: local/. is the root of the machine", () => {
+  for (const written of ["local/.", "local/./x", "local/a/../b", "local/..", "local/~", "local/~/x"]) {
+    assert.throws(() => parseEnv("box", written), {
+      name: "Refused",
+      message: `-e 'box=${written}': a workdir is absolute, and has no ., no .. and no ~ in it, as box=local/srv/work`,
+    });
+  }
+  assert.equal(parseEnv("box", "local/a.b/..c/d..").workdir, "/a.b/..c/d..");
 });

@@ -104,6 +104,12 @@ export function parseEnv(
       "expected <role>=<backend>[@<provider>][/<workdir>]; /<workdir> may be left off only for a runtime saved with one",
     );
   }
+  if (
+    workdir.split("/").some((part) => part === "." || part === "..") ||
+    (backend === "local" && /^\/?~/.test(workdir))
+  ) {
+    throw refuse(`a workdir is absolute, and has no ., no .. and no ~ in it, as ${role}=${backend}/srv/work`);
+  }
   return { backend, provider: name, host: bracketed ?? "", workdir, text };
 }
 

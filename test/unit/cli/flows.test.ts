@@ -59,7 +59,7 @@ budget     required: cost, duration or output_tokens
 resumable  yes: --resume picks up the newest run of it
 
 run it
-  hmz exec -f kernel -a builder=claude/sonnet -e gpu=local -p 'target=…' -p mode=fast -p budget.cost=5 "add a --dry-run flag"
+  hmz exec -f kernel -a builder=claude/sonnet -e gpu=local/DIRECTORY -p 'target=…' -p mode=fast -p budget.cost=5 "add a --dry-run flag"
 `,
   );
 });
