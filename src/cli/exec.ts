@@ -189,6 +189,9 @@ function jsonLines({ stdout }: Pick<Io, "stdout">): (event: RunEvent) => void {
  * longer than a moment: its run is over.
  */
 async function leaveSoon(): Promise<void> {
+  // The run is over, and its record written: what its code goes on to throw would be shown as a fault of hmz's.
+  process.on("unhandledRejection", () => {});
+  process.on("uncaughtException", () => {});
   await Promise.all(
     [process.stdout, process.stderr].map(
       (stream) => new Promise<void>((resolve) => void stream.write("", () => resolve())),

@@ -12,6 +12,7 @@ import { atInstant } from "./deadline.ts";
 import type { Ending } from "./events.ts";
 import { runGroup } from "./group.ts";
 import { readParams } from "./params.ts";
+import { refused } from "./refusal.ts";
 import type { Run } from "./run.ts";
 import type { SessionRecord } from "./session.ts";
 import { exceeded, Ledger } from "./spend.ts";
@@ -22,6 +23,9 @@ const DEEPEST = 64;
 
 /** How long a cancelled flow is given to come to an end of its own: its `finally` blocks run in this time. */
 const UNWIND_MS = 5_000;
+
+/** How many turns a call may ask for that its spent budget refuses. */
+const MOST_REFUSALS = 1_000;
 
 /** The views that a call's function is given. */
 export interface Handed {
@@ -50,6 +54,10 @@ export class Call {
   readonly #sessions = new Set<SessionRecord>();
   readonly #children = new Set<Call>();
   #turnsUnderWay = 0;
+  /** What its code asked for after it had ended. */
+  asksAfterEnd = 0;
+  /** Turns that were refused because the budget is spent. */
+  #refusals = 0;
   #turnsAtRest: (() => void)[] = [];
   #scope: Scope | undefined;
   #ended = false;
@@ -91,7 +99,11 @@ export class Call {
   /** Throws the leaf of a budget that is spent, here or above. */
   assertAffordable(): void {
     const limit = this.ledger.spent(Date.now());
-    if (limit) throw exceeded(this.ref, limit);
+    if (!limit) return;
+    const error = exceeded(this.ref, limit);
+    // Whoever goes on asking does not look at what it is told: nothing else would ever end the call.
+    if (++this.#refusals >= MOST_REFUSALS) this.cancellation.cancel(error);
+    throw error;
   }
 
   holds(session: SessionRecord): void {
@@ -321,6 +333,17 @@ export class Scope implements Caller {
   }
 
   async call(flow: AnyFlow, task: string, options: CallArguments): Promise<unknown> {
+    let admitted: () => Promise<unknown>;
+    try {
+      admitted = this.#admitted(flow, task, options);
+    } catch (error) {
+      return refused(this.#call, error);
+    }
+    return admitted();
+  }
+
+  /** The call, where nothing refuses it, to be made at once. */
+  #admitted(flow: AnyFlow, task: string, options: CallArguments): () => Promise<unknown> {
     const above = this.#call;
     const { ref } = definition(flow).identity;
     for (let call: Call | undefined = above; call; call = call.above) {
@@ -337,7 +360,7 @@ export class Scope implements Caller {
     const { agents = {}, envs = {}, signal } = options;
     const handed = above.run.handOver(call, agents, envs);
     const params = readParams(call.ref, call.definition.params, options.params);
-    return call.execute({ ...handed, params }, signal ? [this.#cancellation, signal] : [this.#cancellation]);
+    return () => call.execute({ ...handed, params }, signal ? [this.#cancellation, signal] : [this.#cancellation]);
   }
 
   load(ref: string): Promise<Flow> {

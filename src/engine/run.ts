@@ -98,6 +98,8 @@ export class Run {
   readonly workspace: Place;
   readonly quotas = new SpentQuotas();
   readonly copies = new Copies();
+  /** What its calls asked for and were refused. */
+  refused = 0;
   #journal: Journal | undefined;
   #digest: CallDigest = () => "";
   readonly #setup: RunSetup;

@@ -22,6 +22,7 @@ import { answerOf, hook, HOOK_TIMEOUT_MS } from "./hooks.ts";
 import { Interruption } from "./interruption.ts";
 import { offered, shelved } from "./offer.ts";
 import type { Answer, Place, SessionDriver, Spend, TurnHost, TurnSetup, Verdict } from "./ports.ts";
+import { refused } from "./refusal.ts";
 import { jsonSchema, readAnswer } from "./schema.ts";
 import type { SessionRecord } from "./session.ts";
 import { exceeded, Ledger } from "./spend.ts";
@@ -43,6 +44,17 @@ export async function takeTurn(
   prompt: string,
   options: TurnOptions,
 ): Promise<unknown> {
+  let turn: Turn;
+  try {
+    turn = admitted(agent, session, prompt, options);
+  } catch (error) {
+    return refused(agent.family.call, error);
+  }
+  return turn.run(prompt);
+}
+
+/** The turn, where nothing refuses it. */
+function admitted(agent: AgentRecord, session: SessionRecord, prompt: string, options: TurnOptions): Turn {
   const { call, driver, role } = agent.family;
   call.assertGoing();
   cancellationOf(call).throwIfCancelled();
@@ -50,6 +62,10 @@ export async function takeTurn(
   const command = commandOf(prompt);
   if (command && !agent.grant.needs.has(command)) {
     throw new CapabilityNotGranted(`${role}: /${command} needs ${command} on the role`);
+  }
+  const { outputSchema } = options;
+  if (outputSchema !== undefined && typeof (outputSchema as Partial<z.ZodType> | null)?.safeParse !== "function") {
+    throw new TypeError(`${role}: outputSchema is not a zod schema, as z.object({ … })`);
   }
   const place = placeOf(agent, options.env);
   const why = unshelved(agent.grant.clis, driver.harness, driver.shelves);
@@ -60,7 +76,7 @@ export async function takeTurn(
   call.run.quotas.assertLeft(agent.family.driver);
   const turn = new Turn(session, place, options, command);
   turn.assertAffordable();
-  return turn.run(prompt);
+  return turn;
 }
 
 function commandOf(prompt: string): "goal" | "loop" | undefined {

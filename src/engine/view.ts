@@ -8,6 +8,7 @@ import type { HookFn, HookKind } from "../flows/hooks.ts";
 import { Permission, type PermissionLike } from "../flows/permission.ts";
 import { type AgentRecord, skillsOf } from "./agent.ts";
 import type { Skill } from "./ports.ts";
+import { refused } from "./refusal.ts";
 import { SessionRecord, sessionOf } from "./session.ts";
 import { takeTurn } from "./turn.ts";
 
@@ -48,7 +49,8 @@ class AgentView {
   }
 
   async spawn(): Promise<Session> {
-    this.#agent.family.call.assertGoing();
+    const over = this.#going();
+    if (over) await over;
     return new SessionRecord(this.#agent).view;
   }
 
@@ -56,7 +58,8 @@ class AgentView {
     if (typeof prompt !== "string") throw new TypeError(`${this.role}: a prompt is a string`);
     const { session: given, ...rest } = options;
     if (given !== undefined) return takeTurn(this.#agent, this.#own(given), prompt, rest);
-    this.#agent.family.call.assertGoing();
+    const over = this.#going();
+    if (over) await over;
     const session = new SessionRecord(this.#agent);
     // Held until the turn is over: a view that nothing references closes its session.
     const view = session.view;
@@ -64,6 +67,16 @@ class AgentView {
       return await takeTurn(this.#agent, session, prompt, rest);
     } finally {
       await view[Symbol.asyncDispose]();
+    }
+  }
+
+  /** Resolves where the call still goes. */
+  #going(): Promise<void> | undefined {
+    try {
+      this.#agent.family.call.assertGoing();
+      return undefined;
+    } catch (error) {
+      return refused(this.#agent.family.call, error);
     }
   }
 

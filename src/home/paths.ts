@@ -39,7 +39,8 @@ export class Home {
 
 /** The home directory of whoever runs hmz. */
 export function userHome(env: Environment = process.env): string {
-  return env["HOME"] || homedir();
+  // An empty HOME would make every path of it relative to wherever hmz was started.
+  return env["HOME"] || homedir() || userInfo().homedir;
 }
 
 /** A workspace's path, absolute, its symbolic links followed where it is there. */
