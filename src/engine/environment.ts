@@ -182,12 +182,12 @@ class EnvView implements AnyEnv {
   }
 
   /** What makes directories of this one, where the role's grant has it. */
-  async #deriving(need: EnvNeed, what: string, id?: string): Promise<Derive> {
+  async #deriving(need: EnvNeed, what: string, ...ids: readonly string[]): Promise<Derive> {
     this.#assertGranted(need, what);
     const { call, place } = this.#env;
     call.assertGoing();
-    if (what.endsWith("Clone") || what.endsWith("Scratch")) {
-      if (typeof id !== "string" || id === "") throw new TypeError(`${what} takes an id: a string that is not empty`);
+    if (!ids.every((id) => typeof id === "string" && id !== "")) {
+      throw new TypeError(`${what} takes an id: a string that is not empty`);
     }
     const { derive } = place.machine;
     if (!derive) throw new CapabilityNotGranted(`${this.role}: ${what} needs ${need} on the role`);

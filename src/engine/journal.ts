@@ -195,6 +195,8 @@ export class Journal {
   #earlierTop: JournaledCall | undefined;
   #last = 0;
   #dirty = false;
+  /** The sync under way that everything set so far is part of. */
+  #settling: Promise<void> | undefined;
 
   constructor(store: JournalStore) {
     this.#store = store;
@@ -293,12 +295,20 @@ export class Journal {
    * then. `undefined` where there is nothing to wait for.
    */
   settled(ref: string): Promise<void> | undefined {
-    if (!this.#store.durable || !this.#dirty) return undefined;
+    if (!this.#store.durable) return undefined;
+    // Whoever comes while a sync runs that has what they set waits for it too: it is not on disk before.
+    if (!this.#dirty) return this.#settling;
     this.#dirty = false;
-    return this.#store.synced().catch((error: unknown) => {
+    const settling = this.#store.synced().catch((error: unknown) => {
       this.#dirty = true;
       throw unwritable(ref, error);
     });
+    this.#settling = settling;
+    const settled = (): void => {
+      if (this.#settling === settling) this.#settling = undefined;
+    };
+    settling.then(settled, settled);
+    return settling;
   }
 
   close(): Promise<void> {
