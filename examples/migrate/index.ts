@@ -27,9 +27,10 @@ export const migrate = flow(
         env: workspace,
         outputSchema: Plan,
       });
-      ctx.state.set("modules", modules);
       // The conversation as it stands now: it knows the repository, and nothing of what comes next.
       ctx.state.set("knows", session);
+      // Last: it says that the plan is made.
+      ctx.state.set("modules", modules);
     }
     // #endregion
     // #region loop
